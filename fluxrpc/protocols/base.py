@@ -1,0 +1,210 @@
+"""The codec interface: what every protocol folder gives, and the values that pass through it.
+
+A codec is pure: bytes and messages in, bytes and messages out, no I/O and no clock. It knows one wire protocol.
+Two kinds of use stand side by side:
+
+* native: caller and route speak the same protocol. The body stays the caller's bytes but for the few spliced
+  fields, the answer stays the provider's bytes; the codec only *watches* what passes (usage, finish, errors).
+* typed: the caller speaks `MessageRequest`; the codec writes requests and reads answers.
+
+`fluxrpc.protocols.bridge` joins them: it is what the router talks to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol as Interface
+
+from fluxrpc.errors import AttemptError
+from fluxrpc.v1.message_pb2 import MessageRequest, MessageResponse
+from fluxrpc.v1.note_pb2 import TranslationNote
+from fluxrpc.v1.stream_pb2 import Finish, StreamEvent
+from fluxrpc.v1.usage_pb2 import Usage
+
+
+class Protocol(StrEnum):
+    """The wire protocols, in the order of preference when we must choose one."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+    COHERE = "cohere"
+    RESPONSES = "responses"
+
+
+Headers = Mapping[str, str]
+"""Header names in lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHead:
+    """What routing must know of a native request body. Read once; the body stays bytes."""
+
+    model: str | None
+    """The model named in the body (gemini has none there)."""
+    includes_usage: bool = False
+    """openai: the caller asked for the usage frame of a stream (`stream_options.include_usage`)."""
+    holds_state: bool = False
+    """The body refers to state of one provider account (`previous_response_id`, file and container ids, …)."""
+    splices: object = None
+    """Where the fields that we replace stand in the body; opaque to everyone but the codec."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """One HTTP request as far as the protocol decides it: path below the base URL (with query), headers, body."""
+
+    path: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A whole answer: what the caller gets (native `body` or typed `message`), and what was read of it."""
+
+    body: bytes = b""
+    message: MessageResponse | None = None
+    usage: Usage | None = None
+    served_model: str = ""
+    refused: bool = False
+    notes: tuple[TranslationNote, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """What one read of the upstream came to, in the caller's form.
+
+    `frames` are whole native frames, blank lines included; `events` the typed ones. One of the two is used for a
+    whole stream. `real` says that content, reasoning, a tool call, a refusal or a finish is among them (from then
+    on the answer has begun). After `error` nothing of the stream counts. `ended` says that the terminator came.
+    """
+
+    frames: bytes = b""
+    events: Sequence[StreamEvent] = ()
+    real: bool = False
+    error: AttemptError | None = None
+    ended: bool = False
+
+
+class AnswerStream(Interface):
+    """One streamed answer on its way to the caller: a state machine over the upstream's bytes."""
+
+    usage: Usage | None
+    """The latest usage seen, cumulative."""
+    served_model: str
+    finishes: Sequence[Finish]
+    """One for each choice that has finished, by choice index."""
+    malformed: int
+    """Events that were not passed on because they were broken."""
+    notes: Sequence[TranslationNote]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every choice that began has finished, so that only a terminator is missing."""
+
+    def feed(self, chunk: bytes) -> Batch:
+        """Take what one read of the socket brought. Any cutting of the bytes gives the same frames.
+
+        Raises:
+            AnswerFault: an event is over the size limit, or the bytes are not an event stream.
+        """
+
+    def close(self) -> Batch:
+        """The body ended. Gives what was held back and the terminator that the upstream left out.
+
+        `error` is set where the answer is not complete: it was cut.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOptions:
+    """How a stream is to be watched."""
+
+    show_usage: bool = True
+    """Pass the usage frame on (openai: only where the caller asked for it)."""
+    max_event_bytes: int = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireOptions:
+    """What the service's settings say about writing requests to it."""
+
+    force_usage: bool = True
+    """openai: ask for the usage frame of streams; off for servers that refuse the field."""
+
+
+class NativeCodec(Interface):
+    """The native half of a protocol: same protocol in and out."""
+
+    protocol: Protocol
+
+    def read_head(self, body: bytes) -> RequestHead:
+        """Read what routing needs.
+
+        Raises:
+            InvalidRequest: not a JSON object, nested too deep, or a field that we must replace is unusable.
+        """
+
+    def write_wire(
+        self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
+    ) -> WireRequest:
+        """The request for the provider: the caller's bytes with the model and the stream switch replaced."""
+
+    def read_answer(self, body: bytes) -> Answer:
+        """Read a 2xx unary answer without changing it.
+
+        Raises:
+            AnswerFault: empty, not JSON, cut, or not an answer of this protocol.
+            ProviderError: an error body inside a 2xx.
+        """
+
+    def watch(self, options: StreamOptions) -> AnswerStream:
+        """A watcher over a streamed answer; one for each stream."""
+
+    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> AttemptError:
+        """Classify a non-2xx answer: outcome, code word, retry hint, the native body for the caller.
+
+        `now` (Unix seconds) turns dates in hints into seconds to wait.
+        """
+
+    def write_error(self, status: int, message: str, code: str) -> bytes:
+        """An error body in this protocol for a fault of ours (5xx of the caller's protocol)."""
+
+
+class TypedCodec(Interface):
+    """The typed half of a protocol: `MessageRequest` out, `MessageResponse` and `StreamEvent` in."""
+
+    protocol: Protocol
+
+    def write_request(
+        self, request: MessageRequest, *, model: str, stream: bool, options: WireOptions
+    ) -> tuple[WireRequest, tuple[TranslationNote, ...]]:
+        """The request for the provider.
+
+        Raises:
+            TranslationMissing: the request holds something that this codec cannot write yet.
+        """
+
+    def read_response(self, body: bytes) -> Answer:
+        """Read a 2xx answer into a `MessageResponse`; raises as `NativeCodec.read_answer`."""
+
+    def read_stream(self, options: StreamOptions) -> AnswerStream:
+        """A reader of a streamed answer into events; one for each stream."""
+
+
+__all__ = [
+    "Answer",
+    "AnswerStream",
+    "Batch",
+    "Headers",
+    "NativeCodec",
+    "Protocol",
+    "RequestHead",
+    "StreamOptions",
+    "TypedCodec",
+    "WireOptions",
+    "WireRequest",
+]
