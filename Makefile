@@ -18,7 +18,9 @@ export GOTOOLCHAIN := local
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BIN := .venv/bin
-CODE := fluxrpc tests $(wildcard clients/python) $(wildcard scripts)
+CODE := fluxrpc tests $(wildcard clients/python) scripts
+# The distributions of this repository, by their folders.
+PACKAGES := . $(patsubst %/pyproject.toml,./%,$(wildcard clients/python/pyproject.toml))
 CONFIG ?= docs/example.yaml
 PYTEST_ARGS ?=
 
@@ -41,10 +43,10 @@ help: ## list the targets
 .PHONY: setup
 setup: .venv/.installed ## make .venv from the lock, with fluxrpc and its client in it
 
-.venv/.installed: requirements/dev.txt pyproject.toml $(wildcard clients/python/pyproject.toml)
-	$(call install,.venv,requirements/dev.txt)
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
-		$(patsubst %/pyproject.toml,--editable ./%,$(wildcard clients/python/pyproject.toml))
+.venv/.installed: requirements/build.txt requirements/dev.txt $(addsuffix /pyproject.toml,$(PACKAGES))
+	$(call install,.venv,requirements/build.txt)
+	$(call install,.venv,requirements/dev.txt --no-build-isolation --use-pep517)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation $(addprefix --editable ,$(PACKAGES))
 	@touch $@
 
 .envs/gen/.installed: requirements/gen.txt
@@ -75,8 +77,7 @@ run: setup ## serve CONFIG (docs/example.yaml)
 
 .PHONY: wheel
 wheel: setup ## build the wheels into dist/
-	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . \
-		$(patsubst %/pyproject.toml,./%,$(wildcard clients/python/pyproject.toml))
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist $(PACKAGES)
 	@ls dist
 
 # ---------------------------------------------------------------------------------------------------- change

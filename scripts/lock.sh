@@ -17,6 +17,7 @@ compile() { # FILE SOURCE…
 compile dev.txt pyproject.toml --group dev --extra uvloop "$@"
 # The same versions as in dev.txt: what is tested is what is deployed.
 compile runtime.txt pyproject.toml --extra uvloop --constraint requirements/dev.txt "$@"
+compile build.txt --group build --constraint requirements/dev.txt "$@"
 compile gen.txt --group gen "$@"
 compile e2e.txt --group e2e "$@"
 compile lock.txt --group lock "$@"
