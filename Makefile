@@ -96,12 +96,13 @@ fmt: setup ## format Python, protos and Go in place
 # ---------------------------------------------------------------------------------------------------- check
 
 .PHONY: lint
-lint: setup ## formatting, ruff, import layers, buf
+lint: setup ## formatting, ruff, import layers, buf, go vet
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf format --diff --exit-code proto
 	$(BIN)/buf lint proto
+	scripts/go.sh lint
 
 .PHONY: type
 type: setup ## mypy, strict

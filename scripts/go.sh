@@ -1,30 +1,50 @@
 #!/usr/bin/env bash
-# The Go half of a make target, skipped aloud where there is no Go. Usage: go.sh fmt|test
+# The Go half of a make target, skipped aloud where there is no Go. Usage: go.sh fmt|lint|test
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
+modules=(clients/go tests/bench/loadgen)
 
 if ! command -v go >/dev/null; then
-  echo "Go is not installed: skipped $1 of clients/go"
+  echo "SKIPPED: Go is not installed, so $1 leaves out ${modules[*]}"
   exit 0
 fi
-# The tests of the client start the real server with this.
-export FLUXRPC_PYTHON=$PWD/.venv/bin/python
-cd clients/go
+
+format() {
+  gofmt -l -w "${modules[@]}"
+}
+
+check() {
+  local unformatted
+  unformatted=$(gofmt -l "${modules[@]}")
+  if [ -n "$unformatted" ]; then
+    echo "not as gofmt writes it; make fmt mends it:"
+    echo "$unformatted"
+    exit 1
+  fi
+  for module in "${modules[@]}"; do
+    (cd "$module" && go vet ./...)
+  done
+}
+
+run_tests() {
+  local race=-race
+  if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then
+    race=
+    echo "no C compiler: the Go tests run without the race detector"
+  fi
+  # The tests start the real server with this. It is not Go, so that a cached result would prove nothing.
+  export FLUXRPC_PYTHON=$root/.venv/bin/python
+  cd clients/go
+  go test -count=1 -timeout 5m $race ./...
+}
 
 case $1 in
-  fmt) go fmt ./... ;;
-  test)
-    race=-race
-    if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then
-      race=
-      echo "no C compiler: Go tests run without the race detector"
-    fi
-    go vet ./...
-    # What the tests start is not Go, so a cached result would prove nothing.
-    go test -count=1 -timeout 5m $race ./...
-    ;;
+  fmt) format ;;
+  lint) check ;;
+  test) run_tests ;;
   *)
-    echo "usage: $0 fmt|test" >&2
+    echo "usage: $0 fmt|lint|test" >&2
     exit 2
     ;;
 esac
