@@ -10,7 +10,7 @@ shift
 compile() { # FILE SOURCE…
   local file=$1
   shift
-  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --system-certs \
     --custom-compile-command 'make lock' --output-file "requirements/$file" "$@"
 }
 
