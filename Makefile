@@ -72,6 +72,9 @@ demo: setup ## route, fail over and stream through the real server, with simulat
 	$(BIN)/fluxrpc demo
 
 .PHONY: run
+# Without keys the server starts all the same; the providers will then reject what they are sent.
+run: export DEEPSEEK_API_KEY ?= not-set
+run: export OPENAI_API_KEY ?= not-set
 run: setup ## serve CONFIG (docs/example.yaml)
 	$(BIN)/fluxrpc serve --config $(CONFIG)
 
@@ -113,12 +116,16 @@ proto-check: setup .envs/gen/.installed ## fail where the committed stubs differ
 	scripts/proto.sh --check
 
 .PHONY: test
-test: setup ## all tests with their coverage gates, Python and Go; PYTEST_ARGS=… for pytest
+test: setup ## all tests with their coverage gates, Python and Go; PYTEST_ARGS=… for some of Python's, without gates
+ifneq ($(PYTEST_ARGS),)
+	$(BIN)/pytest $(PYTEST_ARGS)
+else
 	$(BIN)/coverage erase
-	$(BIN)/pytest --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/pytest --cov --cov-report=
 	$(BIN)/coverage report --include '$(PURE)' --fail-under 100
 	$(BIN)/coverage report --fail-under 92
 	scripts/go.sh test
+endif
 
 .PHONY: e2e
 e2e: setup .envs/e2e/.installed ## a real LLM behind fluxrpc, called through the Python and Go clients
