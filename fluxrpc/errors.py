@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import ClassVar
 
-from fluxrpc.v1.router_pb2 import Attempt
+from fluxrpc.v1.outcome_pb2 import Attempt
 from fluxrpc.v1.usage_pb2 import Usage
 
 __all__ = [

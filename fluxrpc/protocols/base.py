@@ -18,9 +18,10 @@ from enum import StrEnum
 from typing import Protocol as Interface
 
 from fluxrpc.errors import AttemptError
-from fluxrpc.v1.message_pb2 import MessageRequest, MessageResponse
-from fluxrpc.v1.note_pb2 import TranslationNote
-from fluxrpc.v1.stream_pb2 import Finish, StreamEvent
+from fluxrpc.v1.message_pb2 import MessageRequest
+from fluxrpc.v1.outcome_pb2 import TranslationNote
+from fluxrpc.v1.response_pb2 import Finish, MessageResponse
+from fluxrpc.v1.stream_pb2 import StreamEvent
 from fluxrpc.v1.usage_pb2 import Usage
 
 

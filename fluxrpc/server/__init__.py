@@ -1,0 +1,1 @@
+"""The gRPC face: the only room that knows grpc. `app` composes it, `lifecycle` runs it."""

@@ -1,0 +1,50 @@
+"""What the server knows of the call that it is serving: filled on the way in, read by the log on the way out.
+
+One `Call` lives as long as one RPC, in a context variable of the RPC's own task.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from fluxrpc.errors import GrpcCode
+from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.v1.usage_pb2 import Usage
+
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One RPC: who asks, until when, and what came of it."""
+
+    method: str
+    request_id: str
+    started: float
+    """Monotonic seconds."""
+    caller: str = ""
+    """Name of the caller in the configuration; empty where callers are anonymous."""
+    deadline: float = float("inf")
+    """Monotonic seconds at which the answer must leave: the caller's deadline less the reserve."""
+    model: str = ""
+    route: str = ""
+    code: GrpcCode = GrpcCode.OK
+    reason: str = ""
+    attempts: Sequence[Attempt] = ()
+    usage: Usage | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+current_call: ContextVar[Call] = ContextVar("current_call")
+
+
+def request_id_from(metadata: Sequence[tuple[str, str | bytes]]) -> str:
+    """The caller's `x-request-id` where it is short and plain, else a new one."""
+    for key, value in metadata:
+        if key == "x-request-id" and isinstance(value, str) and _PLAIN_ID.fullmatch(value):
+            return value
+    return uuid.uuid4().hex

@@ -1,0 +1,70 @@
+"""The auth stage: who calls. Bearer tokens, known only as SHA-256 digests.
+
+Health checks need no token (probes have none). With no callers configured everybody is anonymous; the configuration
+refuses that off loopback unless a flag allows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from fluxrpc.errors import Unauthenticated
+from fluxrpc.server.call import current_call
+from fluxrpc.server.interceptors.pipeline import Behaviour
+
+_PREFIX = "bearer "
+_EXEMPT = "/grpc.health.v1.Health/"
+
+
+class Callers:
+    """Tokens by digest. Replaced as a whole at a reload."""
+
+    def __init__(self, digests: Mapping[str, str]) -> None:
+        """Take caller names by the lower-case hex SHA-256 of their token."""
+        self._names = {bytes.fromhex(digest): name for digest, name in digests.items()}
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether no tokens are configured, so that everybody may call."""
+        return not self._names
+
+    def identify(self, token: str) -> str | None:
+        """The caller with that token.
+
+        What the time of the look-up could tell is about digests, which nobody can steer without breaking SHA-256.
+        """
+        return self._names.get(hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest())
+
+
+class Authenticator:
+    """Holds the callers of the running configuration and gives the stage."""
+
+    def __init__(self, callers: Callers) -> None:
+        self.callers = callers
+
+    def stage(self, method: str, inner: Behaviour) -> Behaviour:
+        """Identify the caller before anything else happens."""
+        if method.startswith(_EXEMPT):
+            return inner
+
+        async def identified(request: Any, context: Any) -> Any:
+            callers = self.callers
+            if not callers.anonymous:
+                current_call.get().caller = _require(callers, context.invocation_metadata())
+            return await inner(request, context)
+
+        return identified
+
+
+def _require(callers: Callers, metadata: Any) -> str:
+    for key, value in metadata or ():
+        if key == "authorization":
+            if not isinstance(value, str) or value[: len(_PREFIX)].lower() != _PREFIX:
+                raise Unauthenticated("authorization must be 'Bearer <token>'")
+            name = callers.identify(value[len(_PREFIX) :].strip())
+            if name is None:
+                raise Unauthenticated("unknown token")
+            return name
+    raise Unauthenticated("a bearer token is required: send authorization: Bearer <token>")
