@@ -1,0 +1,1 @@
+"""What keeps faults from spreading: breakers, doors, blame, back-off, deadlines. Pure: time and chance are given."""

@@ -1,0 +1,45 @@
+"""The caller's deadline as a value: what is left, whether an attempt is still worth starting, when to answer.
+
+The answer must leave a little before the end, or its details arrive after the caller has hung up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIN_ATTEMPT_SECONDS = 0.25
+REPLY_RESERVE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """A moment of the monotonic clock, and the two margins that are kept before it."""
+
+    ends_at: float
+    min_attempt_seconds: float = MIN_ATTEMPT_SECONDS
+    """No attempt starts with less than this left."""
+    reply_reserve_seconds: float = REPLY_RESERVE_SECONDS
+    """The answer leaves this long before the end."""
+
+    @classmethod
+    def after(cls, seconds: float, now: float) -> Deadline:
+        """The deadline of a call that may take `seconds` from `now`."""
+        return cls(ends_at=now + seconds)
+
+    @property
+    def answer_by(self) -> float:
+        """The moment at which the caller is answered, whatever is still running."""
+        return self.ends_at - self.reply_reserve_seconds
+
+    def remaining(self, now: float) -> float:
+        """Seconds left; never negative."""
+        return max(0.0, self.ends_at - now)
+
+    def admits_attempt(self, now: float) -> bool:
+        """Whether an attempt that starts at `now` has enough time left."""
+        return self.ends_at - now >= self.min_attempt_seconds
+
+    def attempt_budget(self, now: float, limit_seconds: float | None = None) -> float:
+        """Seconds that an attempt starting at `now` may take: until `answer_by`, and no longer than its own limit."""
+        budget = max(0.0, self.answer_by - now)
+        return budget if limit_seconds is None else min(budget, limit_seconds)
