@@ -285,7 +285,9 @@ Global___TranslationNote: _TypeAlias = TranslationNote  # noqa: Y015
 
 @_typing.final
 class ErrorDetail(_message.Message):
-    """Detail of every status other than OK, beside the standard google.rpc details. All of them together hold at most 4 KiB."""
+    """Detail of every status other than OK, beside the standard google.rpc details. All of them together hold at most 4
+    KiB.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

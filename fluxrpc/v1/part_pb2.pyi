@@ -209,8 +209,8 @@ class Part(_message.Message):
     """The provider's id of the item that this part came from; parts of one item share it. responses `output[].id`."""
     @_builtins.property
     def image(self) -> Global___Media:
-        """A still image. openai, cohere `image_url`; anthropic `image`; gemini `inlineData`, `fileData`; responses `input_image`,
-        `image_generation_call.result`.
+        """A still image. openai, cohere `image_url`; anthropic `image`; gemini `inlineData`, `fileData`; responses
+        `input_image`, `image_generation_call.result`.
         """
 
     @_builtins.property
@@ -223,8 +223,8 @@ class Part(_message.Message):
 
     @_builtins.property
     def document(self) -> Global___Document:
-        """A document. openai `file`; anthropic `document`, `search_result`; gemini `inlineData`, `fileData` of other types; cohere
-        `document`; responses `input_file`.
+        """A document. openai `file`; anthropic `document`, `search_result`; gemini `inlineData`, `fileData` of other types;
+        cohere `document`; responses `input_file`.
         """
 
     @_builtins.property
@@ -257,7 +257,7 @@ class Part(_message.Message):
 
     @_builtins.property
     def citations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Citation]:
-        """Sources of statements in `text`. Answers and their replay.
+        """Sources of statements in `text` or `reasoning.text`. Answers and their replay.
         openai, responses `annotations`; anthropic `citations`; gemini `groundingMetadata`; cohere `message.citations`.
         """
 
@@ -357,8 +357,8 @@ class Media(_message.Message):
     FILENAME_FIELD_NUMBER: _builtins.int
     TRANSCRIPT_FIELD_NUMBER: _builtins.int
     mime_type: _builtins.str
-    """Media type, such as `image/png`. Required with `data`. openai `image_url.url` (data URI), `input_audio.format`; anthropic
-    `source.media_type`; gemini `mimeType`.
+    """Media type, such as `image/png`. Required with `data`. openai `image_url.url` (data URI), `input_audio.format`;
+    anthropic `source.media_type`; gemini `mimeType`.
     """
     data: _builtins.bytes
     """The bytes themselves, not base64."""
@@ -431,7 +431,9 @@ class Document(_message.Message):
     """Whether the model may cite it; absent = the provider's default. anthropic `citations.enabled`."""
     @_builtins.property
     def media(self) -> Global___Media:
-        """A file, such as a PDF. anthropic `source` base64, url, file; openai `file`; gemini `inlineData`; responses `input_file`."""
+        """A file, such as a PDF. anthropic `source` base64, url, file; openai `file`; gemini `inlineData`; responses
+        `input_file`.
+        """
 
     @_builtins.property
     def parts(self) -> Global___Parts:
@@ -476,8 +478,8 @@ class Reasoning(_message.Message):
     REDACTED_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The reasoning, or a summary of it, as the provider shows it; "" = it shows nothing.
-    openai-compatible `reasoning_content`, `reasoning`; anthropic, cohere `thinking`; gemini `text` with `thought: true`;
-    responses `reasoning.content[]`.
+    openai-compatible `reasoning_content`, `reasoning`; anthropic, cohere `thinking`; gemini `text` with
+    `thought: true`; responses `reasoning.content[]`.
     """
     redacted: _builtins.bool
     """True: the provider withholds it on purpose. anthropic `redacted_thinking`."""
@@ -511,15 +513,15 @@ class ToolCall(_message.Message):
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     CUSTOM_TEXT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Id that the result repeats. Required, unique within a request.
-    openai, cohere `tool_calls[].id`; anthropic `tool_use.id`; gemini `functionCall.id` (made up where it has none); responses
-    `call_id`.
+    """Id that the result repeats. Required, unique within its message.
+    openai, cohere `tool_calls[].id`; anthropic `tool_use.id`; gemini `functionCall.id` (made up where it has none);
+    responses `call_id`.
     """
     name: _builtins.str
     """Name of the tool. Required."""
     arguments_json: _builtins.str
-    """Arguments of a function tool: the text of a JSON object, exactly as the model wrote it. It may be invalid JSON, for
-    models do write such; "" = no arguments.
+    """Arguments of a function tool: the text of a JSON object, exactly as the model wrote it. It may be invalid JSON,
+    for models do write such; "" = no arguments.
     openai, cohere, responses `arguments`; anthropic `input`; gemini `args`.
     """
     custom_text: _builtins.str
@@ -555,8 +557,8 @@ class ToolResult(_message.Message):
     OBJECT_JSON_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
-    """Id of the call. Required. openai, cohere `tool_call_id`; anthropic `tool_use_id`; gemini `functionResponse.id`; responses
-    `call_id`.
+    """Id of the call. Required. openai, cohere `tool_call_id`; anthropic `tool_use_id`; gemini `functionResponse.id`;
+    responses `call_id`.
     """
     name: _builtins.str
     """Name of the tool; "" = as in the call. gemini `functionResponse.name`."""
@@ -568,7 +570,7 @@ class ToolResult(_message.Message):
     """Whether the tool failed; absent = not said. anthropic `is_error`; gemini `response.error`."""
     @_builtins.property
     def parts(self) -> Global___Parts:
-        """Parts: text, images, documents. anthropic `content`; cohere `content`; gemini `functionResponse.parts`; responses
+        """Parts: text, images, documents. anthropic, cohere `content`; gemini `response` and `parts` together; responses
         `output`.
         """
 
@@ -618,7 +620,9 @@ class ServerToolCall(_message.Message):
     name: _builtins.str
     """Name of the tool within its server, for remote MCP. anthropic `mcp_tool_use.name`; responses `mcp_call.name`."""
     input_json: _builtins.str
-    """What it was given, as a JSON value. anthropic `input`; gemini `executableCode`; responses `action`, `code`, `queries`."""
+    """What it was given, as a JSON value. anthropic `input`; gemini `executableCode`; responses `action`, `code`,
+    `queries`.
+    """
     status_raw: _builtins.str
     """The provider's word for how far it is. responses `status`."""
     def __init__(
@@ -738,8 +742,8 @@ class CacheBreakpoint(_message.Message):
     TTL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
-        """How long the entry should live: providers know 5 min, 30 min, 1 h and 12 h, the nearest is taken. Unset: the provider's
-        default. anthropic `cache_control.ttl`; openai, responses `prompt_cache_breakpoint.ttl`.
+        """How long the entry should live: providers know 5 min, 30 min, 1 h and 12 h, the nearest is taken. Unset: the
+        provider's default. anthropic `cache_control.ttl`; openai, responses `prompt_cache_breakpoint.ttl`.
         """
 
     def __init__(
@@ -769,7 +773,9 @@ class Citation(_message.Message):
     OPAQUE_FIELD_NUMBER: _builtins.int
     EXTRAS_FIELD_NUMBER: _builtins.int
     start: _builtins.int
-    """First code point of the statement in the part's text; absent = the whole text. gemini counts bytes and is converted."""
+    """First code point of the statement in the part's text, from 0; absent = the whole text. gemini counts bytes:
+    converted.
+    """
     end: _builtins.int
     """Code point after its last one; absent = the whole text."""
     statement: _builtins.str
@@ -841,8 +847,8 @@ class CitationSource(_message.Message):
     id: _builtins.str
     """Id of the document or tool call. cohere `sources[].id`."""
     index: _builtins.int
-    """Position of the document or search result in the request, from 0. anthropic `document_index`, `search_result_index`;
-    gemini `groundingChunkIndices`.
+    """Position of the document or search result in the request, from 0. anthropic `document_index`,
+    `search_result_index`; gemini `groundingChunkIndices`.
     """
     title: _builtins.str
     """Title. openai, anthropic, gemini, responses `title`."""

@@ -45,8 +45,8 @@ class _FinishReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FinishRe
     FINISH_REASON_CONTEXT_WINDOW: _FinishReason.ValueType  # 5
     """The model's context is full. anthropic `model_context_window_exceeded`."""
     FINISH_REASON_TOOL_CALLS: _FinishReason.ValueType  # 6
-    """Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere `TOOL_CALL`;
-    responses `completed` with calls.
+    """Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere
+    `TOOL_CALL`; responses `completed` with calls.
     """
     FINISH_REASON_CONTENT_FILTER: _FinishReason.ValueType  # 7
     """A filter of the provider cut in. openai, responses `content_filter`; gemini `SAFETY`, `BLOCKLIST` and so on."""
@@ -61,7 +61,7 @@ class _FinishReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FinishRe
     FINISH_REASON_MALFORMED_TOOL_CALL: _FinishReason.ValueType  # 12
     """The model wrote a call that is none. gemini `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`."""
     FINISH_REASON_ERROR: _FinishReason.ValueType  # 13
-    """The provider failed. gemini `OTHER`; cohere `ERROR`; responses `failed`."""
+    """The provider failed. gemini `MALFORMED_RESPONSE`; cohere `ERROR`; responses `failed`."""
     FINISH_REASON_TIMEOUT: _FinishReason.ValueType  # 14
     """The provider ran out of time. cohere `TIMEOUT`."""
     FINISH_REASON_COMPACTION: _FinishReason.ValueType  # 15
@@ -87,8 +87,8 @@ FINISH_REASON_LENGTH: FinishReason.ValueType  # 4
 FINISH_REASON_CONTEXT_WINDOW: FinishReason.ValueType  # 5
 """The model's context is full. anthropic `model_context_window_exceeded`."""
 FINISH_REASON_TOOL_CALLS: FinishReason.ValueType  # 6
-"""Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere `TOOL_CALL`;
-responses `completed` with calls.
+"""Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere
+`TOOL_CALL`; responses `completed` with calls.
 """
 FINISH_REASON_CONTENT_FILTER: FinishReason.ValueType  # 7
 """A filter of the provider cut in. openai, responses `content_filter`; gemini `SAFETY`, `BLOCKLIST` and so on."""
@@ -103,7 +103,7 @@ FINISH_REASON_CONTINUE: FinishReason.ValueType  # 11
 FINISH_REASON_MALFORMED_TOOL_CALL: FinishReason.ValueType  # 12
 """The model wrote a call that is none. gemini `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`."""
 FINISH_REASON_ERROR: FinishReason.ValueType  # 13
-"""The provider failed. gemini `OTHER`; cohere `ERROR`; responses `failed`."""
+"""The provider failed. gemini `MALFORMED_RESPONSE`; cohere `ERROR`; responses `failed`."""
 FINISH_REASON_TIMEOUT: FinishReason.ValueType  # 14
 """The provider ran out of time. cohere `TIMEOUT`."""
 FINISH_REASON_COMPACTION: FinishReason.ValueType  # 15
@@ -129,7 +129,9 @@ class MessageResponse(_message.Message):
     id: _builtins.str
     """The provider's id of the answer. openai, anthropic, cohere, responses `id`; gemini `responseId`."""
     model: _builtins.str
-    """The model that answered, as the provider names it. openai, anthropic, responses `model`; gemini `modelVersion`; cohere: ""."""
+    """The model that answered, as the provider names it. openai, anthropic, responses `model`; gemini `modelVersion`;
+    cohere: "".
+    """
     service_tier: _message_pb2.ServiceTier.ValueType
     """The tier that served it. openai, responses `service_tier`; anthropic `usage.service_tier`; gemini
     `usageMetadata.trafficType`.
@@ -138,7 +140,9 @@ class MessageResponse(_message.Message):
     """The provider's word for the tier."""
     @_builtins.property
     def created(self) -> _timestamp_pb2.Timestamp:
-        """When the answer was made; unset = the provider did not say. openai `created`; gemini `createTime`; responses `created_at`."""
+        """When the answer was made; unset = the provider did not say. openai `created`; gemini `createTime`; responses
+        `created_at`.
+        """
 
     @_builtins.property
     def choices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Choice]:
@@ -241,7 +245,9 @@ class Finish(_message.Message):
     message: _builtins.str
     """The provider's explanation, for people. anthropic `stop_details.explanation`; gemini `finishMessage`."""
     category: _builtins.str
-    """The provider's word for what was refused. anthropic `stop_details.category`; gemini the category of the blocking rating."""
+    """The provider's word for what was refused. anthropic `stop_details.category`; gemini the category of the blocking
+    rating.
+    """
     prompt_blocked: _builtins.bool
     """True: the prompt was refused, there is no answer. gemini `promptFeedback`."""
     @_builtins.property

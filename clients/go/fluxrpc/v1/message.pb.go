@@ -31,18 +31,19 @@ type Role int32
 const (
 	// Not said; refused.
 	Role_ROLE_UNSPECIFIED Role = 0
-	// Instructions of the provider's or the application's owner. Text only.
+	// Instructions of the application's owner. Text; towards responses also images and documents.
 	// openai, cohere, responses `system`; anthropic `system`; gemini `systemInstruction`.
 	Role_ROLE_SYSTEM Role = 1
-	// Instructions of the application's developer, below those of the system. Text only. openai, responses `developer`; others
-	// as ROLE_SYSTEM.
+	// Instructions of the application's developer, below those of the system. As ROLE_SYSTEM, and so written where a
+	// protocol has one rank only. openai, responses `developer`.
 	Role_ROLE_DEVELOPER Role = 2
-	// The user. All protocols `user`.
+	// The user: text, images, sound, video, documents. All protocols `user`.
 	Role_ROLE_USER Role = 3
-	// The model. openai, anthropic, cohere, responses `assistant`; gemini `model`.
+	// The model: its answers, sent back. openai, anthropic, cohere, responses `assistant`; gemini `model`.
 	Role_ROLE_ASSISTANT Role = 4
-	// The caller's tools; only parts of kind tool_result. openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user`
-	// with `functionResponse`; responses `function_call_output`.
+	// The caller's tools; only parts of kind `tool_result` (or `raw`).
+	// openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user` with `functionResponse`; responses
+	// `function_call_output`.
 	Role_ROLE_TOOL Role = 5
 )
 
@@ -571,10 +572,10 @@ func (ServiceTier) EnumDescriptor() ([]byte, []int) {
 // A request to a model. Whatever is unset stays unsaid: the provider's default holds.
 type MessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The conversation, oldest first; at least one message. Instructions come as messages of ROLE_SYSTEM or ROLE_DEVELOPER,
-	// usually first.
-	// openai, anthropic, cohere `messages`; gemini `contents`; responses `input`. The leading instructions: anthropic `system`;
-	// gemini `systemInstruction`; responses `instructions`.
+	// The conversation, oldest first; at least one message, unless `provider_state` goes on from an earlier answer.
+	// Instructions come as messages of ROLE_SYSTEM or ROLE_DEVELOPER, usually first.
+	// openai, anthropic, cohere `messages`; gemini `contents`; responses `input`. The leading instructions: anthropic
+	// `system`; gemini `systemInstruction`; responses `instructions`.
 	Messages []*Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Most tokens of the answer, reasoning included; at least 1 (0, for anthropic, only warms the cache).
 	// openai `max_completion_tokens`, `max_tokens`; anthropic, cohere `max_tokens`; gemini `maxOutputTokens`; responses
@@ -582,13 +583,16 @@ type MessageRequest struct {
 	MaxOutputTokens *int64 `protobuf:"varint,2,opt,name=max_output_tokens,json=maxOutputTokens,proto3,oneof" json:"max_output_tokens,omitempty"`
 	// Randomness, 0 to 2; anthropic and cohere end at 1, where more is clamped. All protocols `temperature`.
 	Temperature *float64 `protobuf:"fixed64,3,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
-	// Share of probability from which tokens are drawn, 0 to 1. openai, anthropic, responses `top_p`; gemini `topP`; cohere `p`.
+	// Share of probability from which tokens are drawn, 0 to 1. openai, anthropic, responses `top_p`; gemini `topP`;
+	// cohere `p`.
 	TopP *float64 `protobuf:"fixed64,4,opt,name=top_p,json=topP,proto3,oneof" json:"top_p,omitempty"`
 	// Number of likeliest tokens that are drawn from, at least 0. anthropic `top_k`; gemini `topK`; cohere `k`.
 	TopK *int64 `protobuf:"varint,5,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
-	// Where the answer stops; none is "". openai `stop` (at most 4); anthropic, cohere `stop_sequences`; gemini `stopSequences`.
+	// Where the answer stops; none is "". openai `stop` (at most 4); anthropic, cohere `stop_sequences`; gemini
+	// `stopSequences`.
 	StopSequences []string `protobuf:"bytes,6,rep,name=stop_sequences,json=stopSequences,proto3" json:"stop_sequences,omitempty"`
-	// Tools that the model may call. All protocols `tools`; openai also `web_search_options`; anthropic also `mcp_servers`.
+	// Tools that the model may call. All protocols `tools`; openai also `web_search_options`; anthropic also
+	// `mcp_servers`.
 	Tools []*Tool `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Which of them it calls; unset = it decides. openai, anthropic, cohere, responses `tool_choice`; gemini
 	// `toolConfig.functionCallingConfig`.
@@ -601,8 +605,8 @@ type MessageRequest struct {
 	// How the model reasons; unset = the provider's default.
 	Reasoning *ReasoningOptions `protobuf:"bytes,11,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
 	// The form of the answer; unset = text.
-	// openai, cohere `response_format`; anthropic `output_config.format`; gemini `responseMimeType`, `responseJsonSchema`,
-	// `responseSchema`; responses `text.format`.
+	// openai, cohere `response_format`; anthropic `output_config.format`; gemini `responseMimeType`,
+	// `responseJsonSchema`, `responseSchema`; responses `text.format`.
 	OutputFormat *OutputFormat `protobuf:"bytes,12,opt,name=output_format,json=outputFormat,proto3" json:"output_format,omitempty"`
 	// How long answers are. Default: the provider decides. openai `verbosity`; responses `text.verbosity`.
 	Verbosity Verbosity `protobuf:"varint,13,opt,name=verbosity,proto3,enum=fluxrpc.v1.Verbosity" json:"verbosity,omitempty"`
@@ -614,19 +618,19 @@ type MessageRequest struct {
 	Speech *SpeechOptions `protobuf:"bytes,16,opt,name=speech,proto3" json:"speech,omitempty"`
 	// How many answers, at least 1; default 1. openai `n`; gemini `candidateCount`.
 	ChoiceCount *uint32 `protobuf:"varint,17,opt,name=choice_count,json=choiceCount,proto3,oneof" json:"choice_count,omitempty"`
-	// Makes answers repeatable, as far as the provider can. openai, gemini, cohere `seed`.
+	// Makes answers repeatable, as far as the provider can. openai, gemini (32 bits), cohere `seed`.
 	Seed *int64 `protobuf:"varint,18,opt,name=seed,proto3,oneof" json:"seed,omitempty"`
 	// Lowers the chance of tokens that occurred, -2 to 2. openai `presence_penalty`; gemini `presencePenalty`; cohere
 	// `presence_penalty` (0 to 1).
 	PresencePenalty *float64 `protobuf:"fixed64,19,opt,name=presence_penalty,json=presencePenalty,proto3,oneof" json:"presence_penalty,omitempty"`
-	// Lowers the chance of tokens by how often they occurred, -2 to 2. openai `frequency_penalty`; gemini `frequencyPenalty`;
-	// cohere `frequency_penalty` (0 to 1).
+	// Lowers the chance of tokens by how often they occurred, -2 to 2. openai `frequency_penalty`; gemini
+	// `frequencyPenalty`; cohere `frequency_penalty` (0 to 1).
 	FrequencyPenalty *float64 `protobuf:"fixed64,20,opt,name=frequency_penalty,json=frequencyPenalty,proto3,oneof" json:"frequency_penalty,omitempty"`
 	// Whether to give the probabilities of the answer's tokens; absent = no. openai, cohere `logprobs`; gemini
 	// `responseLogprobs`; responses `include: message.output_text.logprobs`.
 	Logprobs *bool `protobuf:"varint,21,opt,name=logprobs,proto3,oneof" json:"logprobs,omitempty"`
-	// How many likeliest tokens to give at each place, 0 to 20; needs `logprobs`. openai, responses `top_logprobs`; gemini
-	// `logprobs`.
+	// How many likeliest tokens to give at each place, 0 to 20; needs `logprobs`. openai, responses `top_logprobs`;
+	// gemini `logprobs`.
 	TopLogprobs *uint32 `protobuf:"varint,22,opt,name=top_logprobs,json=topLogprobs,proto3,oneof" json:"top_logprobs,omitempty"`
 	// Documents for the whole conversation. cohere `documents`; elsewhere they go to the head of the last user message.
 	Documents []*Document `protobuf:"bytes,23,rep,name=documents,proto3" json:"documents,omitempty"`
@@ -641,11 +645,11 @@ type MessageRequest struct {
 	ServiceTier ServiceTier `protobuf:"varint,27,opt,name=service_tier,json=serviceTier,proto3,enum=fluxrpc.v1.ServiceTier" json:"service_tier,omitempty"`
 	// The provider's word for the tier.
 	ServiceTierRaw string `protobuf:"bytes,28,opt,name=service_tier_raw,json=serviceTierRaw,proto3" json:"service_tier_raw,omitempty"`
-	// Opaque id of the person behind the request, at most 128 characters, against abuse.
+	// Opaque id of the person behind the request, against abuse; openai and anthropic take 128 characters.
 	// openai, responses `safety_identifier`, `user`; anthropic `metadata.user_id`.
 	EndUserId string `protobuf:"bytes,29,opt,name=end_user_id,json=endUserId,proto3" json:"end_user_id,omitempty"`
-	// Labels that the provider keeps with the request: at most 16; keys up to 64, values up to 512 characters. openai, responses
-	// `metadata`; gemini `labels`.
+	// Labels that the provider keeps with the request; openai takes 16, keys of 64 and values of 512 characters.
+	// openai, responses `metadata`; gemini `labels`.
 	Metadata map[string]string `protobuf:"bytes,30,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Whether the provider stores request and answer; absent = no. openai, gemini, responses `store`.
 	Store *bool `protobuf:"varint,31,opt,name=store,proto3,oneof" json:"store,omitempty"`
@@ -1013,7 +1017,8 @@ type Tool struct {
 	//	*Tool_Provider
 	//	*Tool_Mcp
 	Kind isTool_Kind `protobuf_oneof:"kind"`
-	// The provider may cache the prompt up to and including this tool; unset = no breakpoint here. anthropic `cache_control`.
+	// The provider may cache the prompt up to and including this tool; unset = no breakpoint here. anthropic
+	// `cache_control`.
 	CacheBreakpoint *CacheBreakpoint `protobuf:"bytes,6,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// Fields of one protocol only.
 	Extras        []*Extra `protobuf:"bytes,7,rep,name=extras,proto3" json:"extras,omitempty"`
@@ -1169,8 +1174,8 @@ type ReasoningOptions struct {
 	Effort ReasoningEffort `protobuf:"varint,3,opt,name=effort,proto3,enum=fluxrpc.v1.ReasoningEffort" json:"effort,omitempty"`
 	// The provider's word for the effort.
 	EffortRaw string `protobuf:"bytes,4,opt,name=effort_raw,json=effortRaw,proto3" json:"effort_raw,omitempty"`
-	// Most tokens of reasoning; -1 = the model decides, 0 = none. anthropic `thinking.budget_tokens`; gemini `thinkingBudget`;
-	// cohere `thinking.token_budget`.
+	// Most tokens of reasoning; -1 = the model decides, 0 = none. anthropic `thinking.budget_tokens`; gemini
+	// `thinkingBudget`; cohere `thinking.token_budget`.
 	BudgetTokens *int64 `protobuf:"varint,5,opt,name=budget_tokens,json=budgetTokens,proto3,oneof" json:"budget_tokens,omitempty"`
 	// How much of it is shown. Default: the provider decides.
 	Display ReasoningDisplay `protobuf:"varint,6,opt,name=display,proto3,enum=fluxrpc.v1.ReasoningDisplay" json:"display,omitempty"`
@@ -1410,8 +1415,8 @@ type CacheOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Requests with the same key meet the same cache. openai, responses `prompt_cache_key`.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Whether the provider sets breakpoints itself; absent = its default. anthropic `cache_control` at the top; openai, responses
-	// `prompt_cache_options.mode` (implicit = true, explicit = false).
+	// Whether the provider sets breakpoints itself; absent = its default. anthropic `cache_control` at the top; openai,
+	// responses `prompt_cache_options.mode` (implicit = true, explicit = false).
 	Automatic *bool `protobuf:"varint,2,opt,name=automatic,proto3,oneof" json:"automatic,omitempty"`
 	// How long entries should live. Unset: the provider's default. anthropic `cache_control.ttl`; openai, responses
 	// `prompt_cache_options.ttl`.

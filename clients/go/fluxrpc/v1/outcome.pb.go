@@ -513,7 +513,8 @@ func (x *TranslationNote) GetReason() string {
 	return ""
 }
 
-// Detail of every status other than OK, beside the standard google.rpc details. All of them together hold at most 4 KiB.
+// Detail of every status other than OK, beside the standard google.rpc details. All of them together hold at most 4
+// KiB.
 type ErrorDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the call, as in the logs.

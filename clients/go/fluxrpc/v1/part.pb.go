@@ -305,7 +305,7 @@ type Part struct {
 	//	*Part_Compaction
 	//	*Part_Raw
 	Kind isPart_Kind `protobuf_oneof:"kind"`
-	// Sources of statements in `text`. Answers and their replay.
+	// Sources of statements in `text` or `reasoning.text`. Answers and their replay.
 	// openai, responses `annotations`; anthropic `citations`; gemini `groundingMetadata`; cohere `message.citations`.
 	Citations []*Citation `protobuf:"bytes,14,rep,name=citations,proto3" json:"citations,omitempty"`
 	// Probabilities of the tokens of `text` or `refusal`. Answers only.
@@ -556,8 +556,8 @@ type Part_Refusal struct {
 }
 
 type Part_Image struct {
-	// A still image. openai, cohere `image_url`; anthropic `image`; gemini `inlineData`, `fileData`; responses `input_image`,
-	// `image_generation_call.result`.
+	// A still image. openai, cohere `image_url`; anthropic `image`; gemini `inlineData`, `fileData`; responses
+	// `input_image`, `image_generation_call.result`.
 	Image *Media `protobuf:"bytes,3,opt,name=image,proto3,oneof"`
 }
 
@@ -572,8 +572,8 @@ type Part_Video struct {
 }
 
 type Part_Document struct {
-	// A document. openai `file`; anthropic `document`, `search_result`; gemini `inlineData`, `fileData` of other types; cohere
-	// `document`; responses `input_file`.
+	// A document. openai `file`; anthropic `document`, `search_result`; gemini `inlineData`, `fileData` of other types;
+	// cohere `document`; responses `input_file`.
 	Document *Document `protobuf:"bytes,6,opt,name=document,proto3,oneof"`
 }
 
@@ -687,8 +687,8 @@ func (x *Parts) GetParts() []*Part {
 // An image, sound or video.
 type Media struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Media type, such as `image/png`. Required with `data`. openai `image_url.url` (data URI), `input_audio.format`; anthropic
-	// `source.media_type`; gemini `mimeType`.
+	// Media type, such as `image/png`. Required with `data`. openai `image_url.url` (data URI), `input_audio.format`;
+	// anthropic `source.media_type`; gemini `mimeType`.
 	MimeType string `protobuf:"bytes,1,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
 	// Where the bytes are. Exactly one is required.
 	//
@@ -975,7 +975,8 @@ type isDocument_Content interface {
 }
 
 type Document_Media struct {
-	// A file, such as a PDF. anthropic `source` base64, url, file; openai `file`; gemini `inlineData`; responses `input_file`.
+	// A file, such as a PDF. anthropic `source` base64, url, file; openai `file`; gemini `inlineData`; responses
+	// `input_file`.
 	Media *Media `protobuf:"bytes,1,opt,name=media,proto3,oneof"`
 }
 
@@ -1006,8 +1007,8 @@ func (*Document_DataJson) isDocument_Content() {}
 type Reasoning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reasoning, or a summary of it, as the provider shows it; "" = it shows nothing.
-	// openai-compatible `reasoning_content`, `reasoning`; anthropic, cohere `thinking`; gemini `text` with `thought: true`;
-	// responses `reasoning.content[]`.
+	// openai-compatible `reasoning_content`, `reasoning`; anthropic, cohere `thinking`; gemini `text` with
+	// `thought: true`; responses `reasoning.content[]`.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// Summaries that the provider keeps apart from the reasoning. responses `reasoning.summary[]`.
 	Summaries []string `protobuf:"bytes,2,rep,name=summaries,proto3" json:"summaries,omitempty"`
@@ -1071,9 +1072,9 @@ func (x *Reasoning) GetRedacted() bool {
 // A call of one of the caller's tools.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id that the result repeats. Required, unique within a request.
-	// openai, cohere `tool_calls[].id`; anthropic `tool_use.id`; gemini `functionCall.id` (made up where it has none); responses
-	// `call_id`.
+	// Id that the result repeats. Required, unique within its message.
+	// openai, cohere `tool_calls[].id`; anthropic `tool_use.id`; gemini `functionCall.id` (made up where it has none);
+	// responses `call_id`.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the tool. Required.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1162,8 +1163,8 @@ type isToolCall_Input interface {
 }
 
 type ToolCall_ArgumentsJson struct {
-	// Arguments of a function tool: the text of a JSON object, exactly as the model wrote it. It may be invalid JSON, for
-	// models do write such; "" = no arguments.
+	// Arguments of a function tool: the text of a JSON object, exactly as the model wrote it. It may be invalid JSON,
+	// for models do write such; "" = no arguments.
 	// openai, cohere, responses `arguments`; anthropic `input`; gemini `args`.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3,oneof"`
 }
@@ -1180,8 +1181,8 @@ func (*ToolCall_CustomText) isToolCall_Input() {}
 // What one of the caller's tools gave.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the call. Required. openai, cohere `tool_call_id`; anthropic `tool_use_id`; gemini `functionResponse.id`; responses
-	// `call_id`.
+	// Id of the call. Required. openai, cohere `tool_call_id`; anthropic `tool_use_id`; gemini `functionResponse.id`;
+	// responses `call_id`.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Name of the tool; "" = as in the call. gemini `functionResponse.name`.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1294,7 +1295,7 @@ type ToolResult_Text struct {
 }
 
 type ToolResult_Parts struct {
-	// Parts: text, images, documents. anthropic `content`; cohere `content`; gemini `functionResponse.parts`; responses
+	// Parts: text, images, documents. anthropic, cohere `content`; gemini `response` and `parts` together; responses
 	// `output`.
 	Parts *Parts `protobuf:"bytes,4,opt,name=parts,proto3,oneof"`
 }
@@ -1321,7 +1322,8 @@ type ServerToolCall struct {
 	KindRaw string `protobuf:"bytes,3,opt,name=kind_raw,json=kindRaw,proto3" json:"kind_raw,omitempty"`
 	// Name of the tool within its server, for remote MCP. anthropic `mcp_tool_use.name`; responses `mcp_call.name`.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// What it was given, as a JSON value. anthropic `input`; gemini `executableCode`; responses `action`, `code`, `queries`.
+	// What it was given, as a JSON value. anthropic `input`; gemini `executableCode`; responses `action`, `code`,
+	// `queries`.
 	InputJson string `protobuf:"bytes,5,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
 	// The provider's word for how far it is. responses `status`.
 	StatusRaw     string `protobuf:"bytes,6,opt,name=status_raw,json=statusRaw,proto3" json:"status_raw,omitempty"`
@@ -1596,8 +1598,8 @@ func (x *RawPart) GetBodyJson() string {
 // A breakpoint of the provider's prompt cache.
 type CacheBreakpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the entry should live: providers know 5 min, 30 min, 1 h and 12 h, the nearest is taken. Unset: the provider's
-	// default. anthropic `cache_control.ttl`; openai, responses `prompt_cache_breakpoint.ttl`.
+	// How long the entry should live: providers know 5 min, 30 min, 1 h and 12 h, the nearest is taken. Unset: the
+	// provider's default. anthropic `cache_control.ttl`; openai, responses `prompt_cache_breakpoint.ttl`.
 	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1643,7 +1645,8 @@ func (x *CacheBreakpoint) GetTtl() *durationpb.Duration {
 // The sources of one statement.
 type Citation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// First code point of the statement in the part's text; absent = the whole text. gemini counts bytes and is converted.
+	// First code point of the statement in the part's text, from 0; absent = the whole text. gemini counts bytes:
+	// converted.
 	Start *uint32 `protobuf:"varint,1,opt,name=start,proto3,oneof" json:"start,omitempty"`
 	// Code point after its last one; absent = the whole text.
 	End *uint32 `protobuf:"varint,2,opt,name=end,proto3,oneof" json:"end,omitempty"`
@@ -1750,8 +1753,8 @@ type CitationSource struct {
 	KindRaw string `protobuf:"bytes,2,opt,name=kind_raw,json=kindRaw,proto3" json:"kind_raw,omitempty"`
 	// Id of the document or tool call. cohere `sources[].id`.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// Position of the document or search result in the request, from 0. anthropic `document_index`, `search_result_index`;
-	// gemini `groundingChunkIndices`.
+	// Position of the document or search result in the request, from 0. anthropic `document_index`,
+	// `search_result_index`; gemini `groundingChunkIndices`.
 	Index *uint32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// Title. openai, anthropic, gemini, responses `title`.
 	Title string `protobuf:"bytes,5,opt,name=title,proto3" json:"title,omitempty"`

@@ -41,8 +41,8 @@ const (
 	FinishReason_FINISH_REASON_LENGTH FinishReason = 4
 	// The model's context is full. anthropic `model_context_window_exceeded`.
 	FinishReason_FINISH_REASON_CONTEXT_WINDOW FinishReason = 5
-	// Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere `TOOL_CALL`;
-	// responses `completed` with calls.
+	// Results of tools are awaited. openai `tool_calls`; anthropic `tool_use`; gemini `STOP` with calls; cohere
+	// `TOOL_CALL`; responses `completed` with calls.
 	FinishReason_FINISH_REASON_TOOL_CALLS FinishReason = 6
 	// A filter of the provider cut in. openai, responses `content_filter`; gemini `SAFETY`, `BLOCKLIST` and so on.
 	FinishReason_FINISH_REASON_CONTENT_FILTER FinishReason = 7
@@ -56,7 +56,7 @@ const (
 	FinishReason_FINISH_REASON_CONTINUE FinishReason = 11
 	// The model wrote a call that is none. gemini `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`.
 	FinishReason_FINISH_REASON_MALFORMED_TOOL_CALL FinishReason = 12
-	// The provider failed. gemini `OTHER`; cohere `ERROR`; responses `failed`.
+	// The provider failed. gemini `MALFORMED_RESPONSE`; cohere `ERROR`; responses `failed`.
 	FinishReason_FINISH_REASON_ERROR FinishReason = 13
 	// The provider ran out of time. cohere `TIMEOUT`.
 	FinishReason_FINISH_REASON_TIMEOUT FinishReason = 14
@@ -140,9 +140,11 @@ type MessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider's id of the answer. openai, anthropic, cohere, responses `id`; gemini `responseId`.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The model that answered, as the provider names it. openai, anthropic, responses `model`; gemini `modelVersion`; cohere: "".
+	// The model that answered, as the provider names it. openai, anthropic, responses `model`; gemini `modelVersion`;
+	// cohere: "".
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// When the answer was made; unset = the provider did not say. openai `created`; gemini `createTime`; responses `created_at`.
+	// When the answer was made; unset = the provider did not say. openai `created`; gemini `createTime`; responses
+	// `created_at`.
 	Created *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created,proto3" json:"created,omitempty"`
 	// The answers, in order of their index: one, unless more were asked for. A refused prompt gives one without parts.
 	Choices []*Choice `protobuf:"bytes,4,rep,name=choices,proto3" json:"choices,omitempty"`
@@ -333,7 +335,8 @@ type Finish struct {
 	MatchedStop string `protobuf:"bytes,4,opt,name=matched_stop,json=matchedStop,proto3" json:"matched_stop,omitempty"`
 	// The provider's explanation, for people. anthropic `stop_details.explanation`; gemini `finishMessage`.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// The provider's word for what was refused. anthropic `stop_details.category`; gemini the category of the blocking rating.
+	// The provider's word for what was refused. anthropic `stop_details.category`; gemini the category of the blocking
+	// rating.
 	Category string `protobuf:"bytes,6,opt,name=category,proto3" json:"category,omitempty"`
 	// True: the prompt was refused, there is no answer. gemini `promptFeedback`.
 	PromptBlocked bool `protobuf:"varint,7,opt,name=prompt_blocked,json=promptBlocked,proto3" json:"prompt_blocked,omitempty"`

@@ -194,8 +194,8 @@ func (Priority) EnumDescriptor() ([]byte, []int) {
 // A request to a model.
 type ExecuteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The model to ask, by its name in the configuration. It wins over the name in a native body. Required, unless a native
-	// body names the model (gemini bodies never do). At most 256 characters.
+	// The model to ask, by its name in the configuration. It wins over the name in a native body. Required, unless a
+	// native body names the model (gemini bodies never do). At most 256 characters.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// The request itself: typed, or in the caller's own protocol. Exactly one is required.
 	//
@@ -363,8 +363,8 @@ func (x *NativeRequest) GetHeaders() []*Header {
 	return nil
 }
 
-// How to execute a request. Whatever is unset takes the configured value; the defaults stated here are those of an empty
-// configuration.
+// How to execute a request. Whatever is unset takes the configured value; the defaults stated here are those of an
+// empty configuration.
 type ExecuteOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Most attempts over all routes, 1 to 16. Default 4.
@@ -495,8 +495,8 @@ func (x *ExecuteOptions) GetTags() map[string]string {
 // Settings of hedged requests: the first to answer wins, the other is cancelled.
 type Hedging struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the first attempt may stay without an answer before the next route is asked too; above 0. Unset: the route's
-	// usual latency decides.
+	// How long the first attempt may stay without an answer before the next route is asked too; above 0. Unset: the
+	// route's usual latency decides.
 	Delay         *durationpb.Duration `protobuf:"bytes,1,opt,name=delay,proto3" json:"delay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -859,8 +859,9 @@ type ExecuteStreamResponse_Events struct {
 }
 
 type ExecuteStreamResponse_Native struct {
-	// Whole frames of the caller's protocol, blank line included, for native requests. Joined from the start or the last
-	// `restarted`, they are a valid stream of that protocol with its terminator. At most 256 KiB, unless one frame is larger.
+	// Whole frames of the caller's protocol, blank line included, for native requests. Joined from the start or the
+	// last `restarted`, they are a valid stream of that protocol with its terminator. At most 256 KiB, unless one frame
+	// is larger.
 	Native []byte `protobuf:"bytes,3,opt,name=native,proto3,oneof"`
 }
 
@@ -1214,8 +1215,8 @@ func (x *Completed) GetNotes() []*TranslationNote {
 // A dry run of the request side.
 type TranslateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The model, as in ExecuteRequest. It may stay empty when `target` is set and the body names a model: that name is then
-	// written as it stands.
+	// The model, as in ExecuteRequest. It may stay empty when `target` is set and the body names a model: that name is
+	// then written as it stands.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// The request, as in ExecuteRequest. Exactly one is required.
 	//

@@ -343,8 +343,8 @@ func (SearchContextSize) EnumDescriptor() ([]byte, []int) {
 // A function that the caller runs.
 type FunctionTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider refuses
-	// them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
+	// Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider
+	// refuses them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does, for the model. All protocols `description`.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -353,10 +353,11 @@ type FunctionTool struct {
 	ParametersJson string `protobuf:"bytes,3,opt,name=parameters_json,json=parametersJson,proto3" json:"parameters_json,omitempty"`
 	// The language of the schemas. Default: JSON Schema.
 	Dialect SchemaDialect `protobuf:"varint,4,opt,name=dialect,proto3,enum=fluxrpc.v1.SchemaDialect" json:"dialect,omitempty"`
-	// Whether arguments must match the schema exactly; absent = the provider's default (openai, anthropic: no, responses: yes).
-	// openai, responses, anthropic `strict`; cohere `strict_tools`; gemini mode VALIDATED.
+	// Whether arguments must match the schema exactly; absent = the provider's default (openai, anthropic: no, responses:
+	// yes). openai, responses, anthropic `strict`; cohere `strict_tools`; gemini mode VALIDATED.
 	Strict *bool `protobuf:"varint,5,opt,name=strict,proto3,oneof" json:"strict,omitempty"`
-	// Schema of its result, as a JSON object; "" = not said. gemini `responseJsonSchema`, `response`; responses `output_schema`.
+	// Schema of its result, as a JSON object; "" = not said. gemini `responseJsonSchema`, `response`; responses
+	// `output_schema`.
 	OutputSchemaJson string `protobuf:"bytes,6,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
 	// Whether the model sees it only once a tool search finds it; absent = no. anthropic, responses `defer_loading`.
 	DeferLoading *bool `protobuf:"varint,7,opt,name=defer_loading,json=deferLoading,proto3,oneof" json:"defer_loading,omitempty"`
@@ -548,9 +549,10 @@ type ServerTool struct {
 	MaxUses *uint32 `protobuf:"varint,4,opt,name=max_uses,json=maxUses,proto3,oneof" json:"max_uses,omitempty"`
 	// Only these domains; empty = all. anthropic `allowed_domains`; responses `filters.allowed_domains`.
 	AllowedDomains []string `protobuf:"bytes,5,rep,name=allowed_domains,json=allowedDomains,proto3" json:"allowed_domains,omitempty"`
-	// Not these domains; not together with `allowed_domains`. anthropic `blocked_domains`; gemini `excludeDomains`.
+	// Not these domains; not together with `allowed_domains`. anthropic `blocked_domains`.
 	BlockedDomains []string `protobuf:"bytes,6,rep,name=blocked_domains,json=blockedDomains,proto3" json:"blocked_domains,omitempty"`
-	// Where the user is, roughly; unset = not said. openai `user_location.approximate`; anthropic, responses `user_location`.
+	// Where the user is, roughly; unset = not said. openai `user_location.approximate`; anthropic, responses
+	// `user_location`.
 	UserLocation *UserLocation `protobuf:"bytes,7,opt,name=user_location,json=userLocation,proto3" json:"user_location,omitempty"`
 	// How much of what was found the model reads. Default: the provider decides.
 	// openai, responses `search_context_size`.
@@ -787,7 +789,8 @@ type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name. Required. anthropic `name`; gemini `name`; responses `server_label`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its https address. Required. anthropic `url`; gemini `streamableHttpTransport.url`; responses `server_url`.
+	// Its https address. Required, unless an extra of the tool names it in another way (responses `connector_id`).
+	// anthropic `url`; gemini `streamableHttpTransport.url`; responses `server_url`.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	// Secret that the provider shows to it; "" = none. Never logged. anthropic `authorization_token`; responses
 	// `authorization`.
@@ -863,8 +866,8 @@ type ToolChoice struct {
 	Mode ToolChoiceMode `protobuf:"varint,1,opt,name=mode,proto3,enum=fluxrpc.v1.ToolChoiceMode" json:"mode,omitempty"`
 	// The provider's word for the mode.
 	ModeRaw string `protobuf:"bytes,2,opt,name=mode_raw,json=modeRaw,proto3" json:"mode_raw,omitempty"`
-	// Only these tools, by name, each one of `tools`; empty = all. One name with TOOL_CHOICE_MODE_REQUIRED forces that tool.
-	// Not with TOOL_CHOICE_MODE_NONE.
+	// Only these tools, each one of `tools`, by name (a tool without a name: by `kind_raw`); empty = all. One name with
+	// TOOL_CHOICE_MODE_REQUIRED forces that tool. Not with TOOL_CHOICE_MODE_NONE.
 	// openai `function.name`, `allowed_tools`; anthropic `name`; gemini `allowedFunctionNames`; responses `name`,
 	// `allowed_tools`.
 	Names         []string `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`

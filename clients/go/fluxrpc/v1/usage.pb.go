@@ -98,8 +98,8 @@ func (Modality) EnumDescriptor() ([]byte, []int) {
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens of the whole prompt, cached ones included.
-	// openai `prompt_tokens`; anthropic `input_tokens` + `cache_creation_input_tokens` + `cache_read_input_tokens`; gemini
-	// `promptTokenCount` + `toolUsePromptTokenCount`; cohere `tokens.input_tokens`; responses `input_tokens`.
+	// openai `prompt_tokens`; anthropic `input_tokens` + `cache_creation_input_tokens` + `cache_read_input_tokens`;
+	// gemini `promptTokenCount` + `toolUsePromptTokenCount`; cohere `tokens.input_tokens`; responses `input_tokens`.
 	InputTokens *int64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3,oneof" json:"input_tokens,omitempty"`
 	// Tokens of the whole answer, reasoning included.
 	// openai `completion_tokens`; anthropic `output_tokens`; gemini `candidatesTokenCount` + `thoughtsTokenCount`; cohere
@@ -108,8 +108,8 @@ type Usage struct {
 	// Both together. openai, responses `total_tokens`; gemini `totalTokenCount`; anthropic, cohere: the sum.
 	TotalTokens *int64 `protobuf:"varint,3,opt,name=total_tokens,json=totalTokens,proto3,oneof" json:"total_tokens,omitempty"`
 	// Part of `input_tokens` read from the provider's cache.
-	// openai `prompt_tokens_details.cached_tokens`; anthropic `cache_read_input_tokens`; gemini `cachedContentTokenCount`;
-	// cohere `cached_tokens`; responses `input_tokens_details.cached_tokens`.
+	// openai `prompt_tokens_details.cached_tokens`; anthropic `cache_read_input_tokens`; gemini
+	// `cachedContentTokenCount`; cohere `cached_tokens`; responses `input_tokens_details.cached_tokens`.
 	CacheReadTokens *int64 `protobuf:"varint,4,opt,name=cache_read_tokens,json=cacheReadTokens,proto3,oneof" json:"cache_read_tokens,omitempty"`
 	// Part of `input_tokens` written to the provider's cache.
 	// openai `prompt_tokens_details.cache_write_tokens`; anthropic `cache_creation_input_tokens`; responses

@@ -35,20 +35,21 @@ class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType],
     ROLE_UNSPECIFIED: _Role.ValueType  # 0
     """Not said; refused."""
     ROLE_SYSTEM: _Role.ValueType  # 1
-    """Instructions of the provider's or the application's owner. Text only.
+    """Instructions of the application's owner. Text; towards responses also images and documents.
     openai, cohere, responses `system`; anthropic `system`; gemini `systemInstruction`.
     """
     ROLE_DEVELOPER: _Role.ValueType  # 2
-    """Instructions of the application's developer, below those of the system. Text only. openai, responses `developer`; others
-    as ROLE_SYSTEM.
+    """Instructions of the application's developer, below those of the system. As ROLE_SYSTEM, and so written where a
+    protocol has one rank only. openai, responses `developer`.
     """
     ROLE_USER: _Role.ValueType  # 3
-    """The user. All protocols `user`."""
+    """The user: text, images, sound, video, documents. All protocols `user`."""
     ROLE_ASSISTANT: _Role.ValueType  # 4
-    """The model. openai, anthropic, cohere, responses `assistant`; gemini `model`."""
+    """The model: its answers, sent back. openai, anthropic, cohere, responses `assistant`; gemini `model`."""
     ROLE_TOOL: _Role.ValueType  # 5
-    """The caller's tools; only parts of kind tool_result. openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user`
-    with `functionResponse`; responses `function_call_output`.
+    """The caller's tools; only parts of kind `tool_result` (or `raw`).
+    openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user` with `functionResponse`; responses
+    `function_call_output`.
     """
 
 class Role(_Role, metaclass=_RoleEnumTypeWrapper):
@@ -57,20 +58,21 @@ class Role(_Role, metaclass=_RoleEnumTypeWrapper):
 ROLE_UNSPECIFIED: Role.ValueType  # 0
 """Not said; refused."""
 ROLE_SYSTEM: Role.ValueType  # 1
-"""Instructions of the provider's or the application's owner. Text only.
+"""Instructions of the application's owner. Text; towards responses also images and documents.
 openai, cohere, responses `system`; anthropic `system`; gemini `systemInstruction`.
 """
 ROLE_DEVELOPER: Role.ValueType  # 2
-"""Instructions of the application's developer, below those of the system. Text only. openai, responses `developer`; others
-as ROLE_SYSTEM.
+"""Instructions of the application's developer, below those of the system. As ROLE_SYSTEM, and so written where a
+protocol has one rank only. openai, responses `developer`.
 """
 ROLE_USER: Role.ValueType  # 3
-"""The user. All protocols `user`."""
+"""The user: text, images, sound, video, documents. All protocols `user`."""
 ROLE_ASSISTANT: Role.ValueType  # 4
-"""The model. openai, anthropic, cohere, responses `assistant`; gemini `model`."""
+"""The model: its answers, sent back. openai, anthropic, cohere, responses `assistant`; gemini `model`."""
 ROLE_TOOL: Role.ValueType  # 5
-"""The caller's tools; only parts of kind tool_result. openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user`
-with `functionResponse`; responses `function_call_output`.
+"""The caller's tools; only parts of kind `tool_result` (or `raw`).
+openai, cohere `tool`; anthropic `user` with `tool_result`; gemini `user` with `functionResponse`; responses
+`function_call_output`.
 """
 Global___Role: _TypeAlias = Role  # noqa: Y015
 
@@ -413,7 +415,9 @@ class MessageRequest(_message.Message):
     temperature: _builtins.float
     """Randomness, 0 to 2; anthropic and cohere end at 1, where more is clamped. All protocols `temperature`."""
     top_p: _builtins.float
-    """Share of probability from which tokens are drawn, 0 to 1. openai, anthropic, responses `top_p`; gemini `topP`; cohere `p`."""
+    """Share of probability from which tokens are drawn, 0 to 1. openai, anthropic, responses `top_p`; gemini `topP`;
+    cohere `p`.
+    """
     top_k: _builtins.int
     """Number of likeliest tokens that are drawn from, at least 0. anthropic `top_k`; gemini `topK`; cohere `k`."""
     parallel_tool_calls: _builtins.bool
@@ -429,22 +433,22 @@ class MessageRequest(_message.Message):
     choice_count: _builtins.int
     """How many answers, at least 1; default 1. openai `n`; gemini `candidateCount`."""
     seed: _builtins.int
-    """Makes answers repeatable, as far as the provider can. openai, gemini, cohere `seed`."""
+    """Makes answers repeatable, as far as the provider can. openai, gemini (32 bits), cohere `seed`."""
     presence_penalty: _builtins.float
     """Lowers the chance of tokens that occurred, -2 to 2. openai `presence_penalty`; gemini `presencePenalty`; cohere
     `presence_penalty` (0 to 1).
     """
     frequency_penalty: _builtins.float
-    """Lowers the chance of tokens by how often they occurred, -2 to 2. openai `frequency_penalty`; gemini `frequencyPenalty`;
-    cohere `frequency_penalty` (0 to 1).
+    """Lowers the chance of tokens by how often they occurred, -2 to 2. openai `frequency_penalty`; gemini
+    `frequencyPenalty`; cohere `frequency_penalty` (0 to 1).
     """
     logprobs: _builtins.bool
     """Whether to give the probabilities of the answer's tokens; absent = no. openai, cohere `logprobs`; gemini
     `responseLogprobs`; responses `include: message.output_text.logprobs`.
     """
     top_logprobs: _builtins.int
-    """How many likeliest tokens to give at each place, 0 to 20; needs `logprobs`. openai, responses `top_logprobs`; gemini
-    `logprobs`.
+    """How many likeliest tokens to give at each place, 0 to 20; needs `logprobs`. openai, responses `top_logprobs`;
+    gemini `logprobs`.
     """
     citation_mode: Global___CitationMode.ValueType
     """How statements are linked to documents. Default: the provider decides. cohere `citation_options.mode`."""
@@ -457,26 +461,30 @@ class MessageRequest(_message.Message):
     service_tier_raw: _builtins.str
     """The provider's word for the tier."""
     end_user_id: _builtins.str
-    """Opaque id of the person behind the request, at most 128 characters, against abuse.
+    """Opaque id of the person behind the request, against abuse; openai and anthropic take 128 characters.
     openai, responses `safety_identifier`, `user`; anthropic `metadata.user_id`.
     """
     store: _builtins.bool
     """Whether the provider stores request and answer; absent = no. openai, gemini, responses `store`."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
-        """The conversation, oldest first; at least one message. Instructions come as messages of ROLE_SYSTEM or ROLE_DEVELOPER,
-        usually first.
-        openai, anthropic, cohere `messages`; gemini `contents`; responses `input`. The leading instructions: anthropic `system`;
-        gemini `systemInstruction`; responses `instructions`.
+        """The conversation, oldest first; at least one message, unless `provider_state` goes on from an earlier answer.
+        Instructions come as messages of ROLE_SYSTEM or ROLE_DEVELOPER, usually first.
+        openai, anthropic, cohere `messages`; gemini `contents`; responses `input`. The leading instructions: anthropic
+        `system`; gemini `systemInstruction`; responses `instructions`.
         """
 
     @_builtins.property
     def stop_sequences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Where the answer stops; none is "". openai `stop` (at most 4); anthropic, cohere `stop_sequences`; gemini `stopSequences`."""
+        """Where the answer stops; none is "". openai `stop` (at most 4); anthropic, cohere `stop_sequences`; gemini
+        `stopSequences`.
+        """
 
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tool]:
-        """Tools that the model may call. All protocols `tools`; openai also `web_search_options`; anthropic also `mcp_servers`."""
+        """Tools that the model may call. All protocols `tools`; openai also `web_search_options`; anthropic also
+        `mcp_servers`.
+        """
 
     @_builtins.property
     def tool_choice(self) -> _tool_pb2.ToolChoice:
@@ -491,8 +499,8 @@ class MessageRequest(_message.Message):
     @_builtins.property
     def output_format(self) -> Global___OutputFormat:
         """The form of the answer; unset = text.
-        openai, cohere `response_format`; anthropic `output_config.format`; gemini `responseMimeType`, `responseJsonSchema`,
-        `responseSchema`; responses `text.format`.
+        openai, cohere `response_format`; anthropic `output_config.format`; gemini `responseMimeType`,
+        `responseJsonSchema`, `responseSchema`; responses `text.format`.
         """
 
     @_builtins.property
@@ -513,8 +521,8 @@ class MessageRequest(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Labels that the provider keeps with the request: at most 16; keys up to 64, values up to 512 characters. openai, responses
-        `metadata`; gemini `labels`.
+        """Labels that the provider keeps with the request; openai takes 16, keys of 64 and values of 512 characters.
+        openai, responses `metadata`; gemini `labels`.
         """
 
     @_builtins.property
@@ -698,7 +706,9 @@ class Tool(_message.Message):
 
     @_builtins.property
     def cache_breakpoint(self) -> _part_pb2.CacheBreakpoint:
-        """The provider may cache the prompt up to and including this tool; unset = no breakpoint here. anthropic `cache_control`."""
+        """The provider may cache the prompt up to and including this tool; unset = no breakpoint here. anthropic
+        `cache_control`.
+        """
 
     @_builtins.property
     def extras(self) -> _containers.RepeatedCompositeFieldContainer[_protocol_pb2.Extra]:
@@ -750,8 +760,8 @@ class ReasoningOptions(_message.Message):
     effort_raw: _builtins.str
     """The provider's word for the effort."""
     budget_tokens: _builtins.int
-    """Most tokens of reasoning; -1 = the model decides, 0 = none. anthropic `thinking.budget_tokens`; gemini `thinkingBudget`;
-    cohere `thinking.token_budget`.
+    """Most tokens of reasoning; -1 = the model decides, 0 = none. anthropic `thinking.budget_tokens`; gemini
+    `thinkingBudget`; cohere `thinking.token_budget`.
     """
     display: Global___ReasoningDisplay.ValueType
     """How much of it is shown. Default: the provider decides."""
@@ -860,8 +870,8 @@ class CacheOptions(_message.Message):
     key: _builtins.str
     """Requests with the same key meet the same cache. openai, responses `prompt_cache_key`."""
     automatic: _builtins.bool
-    """Whether the provider sets breakpoints itself; absent = its default. anthropic `cache_control` at the top; openai, responses
-    `prompt_cache_options.mode` (implicit = true, explicit = false).
+    """Whether the provider sets breakpoints itself; absent = its default. anthropic `cache_control` at the top; openai,
+    responses `prompt_cache_options.mode` (implicit = true, explicit = false).
     """
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:

@@ -141,7 +141,9 @@ class Extra(_message.Message):
     protocol: Global___Protocol.ValueType
     """The protocol that knows this field. Required."""
     key: _builtins.str
-    """The field's name on the wire, at the node that carries this extra. Required."""
+    """The field's path on the wire from the node that carries this extra: `logit_bias`, or `reasoning.context` where the
+    node between has no extras of its own. Required.
+    """
     value_json: _builtins.str
     """The field's value, as JSON text. Required."""
     def __init__(

@@ -117,8 +117,8 @@ class ExecuteRequest(_message.Message):
     NATIVE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """The model to ask, by its name in the configuration. It wins over the name in a native body. Required, unless a native
-    body names the model (gemini bodies never do). At most 256 characters.
+    """The model to ask, by its name in the configuration. It wins over the name in a native body. Required, unless a
+    native body names the model (gemini bodies never do). At most 256 characters.
     """
     @_builtins.property
     def message(self) -> _message_pb2.MessageRequest:
@@ -188,8 +188,8 @@ Global___NativeRequest: _TypeAlias = NativeRequest  # noqa: Y015
 
 @_typing.final
 class ExecuteOptions(_message.Message):
-    """How to execute a request. Whatever is unset takes the configured value; the defaults stated here are those of an empty
-    configuration.
+    """How to execute a request. Whatever is unset takes the configured value; the defaults stated here are those of an
+    empty configuration.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -289,8 +289,8 @@ class Hedging(_message.Message):
     DELAY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def delay(self) -> _duration_pb2.Duration:
-        """How long the first attempt may stay without an answer before the next route is asked too; above 0. Unset: the route's
-        usual latency decides.
+        """How long the first attempt may stay without an answer before the next route is asked too; above 0. Unset: the
+        route's usual latency decides.
         """
 
     def __init__(
@@ -411,8 +411,9 @@ class ExecuteStreamResponse(_message.Message):
     CONTINUED_FIELD_NUMBER: _builtins.int
     COMPLETED_FIELD_NUMBER: _builtins.int
     native: _builtins.bytes
-    """Whole frames of the caller's protocol, blank line included, for native requests. Joined from the start or the last
-    `restarted`, they are a valid stream of that protocol with its terminator. At most 256 KiB, unless one frame is larger.
+    """Whole frames of the caller's protocol, blank line included, for native requests. Joined from the start or the
+    last `restarted`, they are a valid stream of that protocol with its terminator. At most 256 KiB, unless one frame
+    is larger.
     """
     @_builtins.property
     def started(self) -> Global___Started:
@@ -645,8 +646,8 @@ class TranslateRequest(_message.Message):
     FIDELITY_FIELD_NUMBER: _builtins.int
     STREAM_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """The model, as in ExecuteRequest. It may stay empty when `target` is set and the body names a model: that name is then
-    written as it stands.
+    """The model, as in ExecuteRequest. It may stay empty when `target` is set and the body names a model: that name is
+    then written as it stands.
     """
     target: _protocol_pb2.Protocol.ValueType
     """The protocol to write. Unspecified: that of the route which Execute would try first."""

@@ -206,8 +206,8 @@ class FunctionTool(_message.Message):
     DEFER_LOADING_FIELD_NUMBER: _builtins.int
     ALLOWED_CALLERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider refuses
-    them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
+    """Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider
+    refuses them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
     """
     description: _builtins.str
     """What it does, for the model. All protocols `description`."""
@@ -218,11 +218,13 @@ class FunctionTool(_message.Message):
     dialect: Global___SchemaDialect.ValueType
     """The language of the schemas. Default: JSON Schema."""
     strict: _builtins.bool
-    """Whether arguments must match the schema exactly; absent = the provider's default (openai, anthropic: no, responses: yes).
-    openai, responses, anthropic `strict`; cohere `strict_tools`; gemini mode VALIDATED.
+    """Whether arguments must match the schema exactly; absent = the provider's default (openai, anthropic: no, responses:
+    yes). openai, responses, anthropic `strict`; cohere `strict_tools`; gemini mode VALIDATED.
     """
     output_schema_json: _builtins.str
-    """Schema of its result, as a JSON object; "" = not said. gemini `responseJsonSchema`, `response`; responses `output_schema`."""
+    """Schema of its result, as a JSON object; "" = not said. gemini `responseJsonSchema`, `response`; responses
+    `output_schema`.
+    """
     defer_loading: _builtins.bool
     """Whether the model sees it only once a tool search finds it; absent = no. anthropic, responses `defer_loading`."""
     @_builtins.property
@@ -331,11 +333,13 @@ class ServerTool(_message.Message):
 
     @_builtins.property
     def blocked_domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Not these domains; not together with `allowed_domains`. anthropic `blocked_domains`; gemini `excludeDomains`."""
+        """Not these domains; not together with `allowed_domains`. anthropic `blocked_domains`."""
 
     @_builtins.property
     def user_location(self) -> Global___UserLocation:
-        """Where the user is, roughly; unset = not said. openai `user_location.approximate`; anthropic, responses `user_location`."""
+        """Where the user is, roughly; unset = not said. openai `user_location.approximate`; anthropic, responses
+        `user_location`.
+        """
 
     def __init__(
         self,
@@ -433,7 +437,9 @@ class McpServer(_message.Message):
     name: _builtins.str
     """Name. Required. anthropic `name`; gemini `name`; responses `server_label`."""
     url: _builtins.str
-    """Its https address. Required. anthropic `url`; gemini `streamableHttpTransport.url`; responses `server_url`."""
+    """Its https address. Required, unless an extra of the tool names it in another way (responses `connector_id`).
+    anthropic `url`; gemini `streamableHttpTransport.url`; responses `server_url`.
+    """
     authorization_token: _builtins.str
     """Secret that the provider shows to it; "" = none. Never logged. anthropic `authorization_token`; responses
     `authorization`.
@@ -473,8 +479,8 @@ class ToolChoice(_message.Message):
     """The provider's word for the mode."""
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only these tools, by name, each one of `tools`; empty = all. One name with TOOL_CHOICE_MODE_REQUIRED forces that tool.
-        Not with TOOL_CHOICE_MODE_NONE.
+        """Only these tools, each one of `tools`, by name (a tool without a name: by `kind_raw`); empty = all. One name with
+        TOOL_CHOICE_MODE_REQUIRED forces that tool. Not with TOOL_CHOICE_MODE_NONE.
         openai `function.name`, `allowed_tools`; anthropic `name`; gemini `allowedFunctionNames`; responses `name`,
         `allowed_tools`.
         """

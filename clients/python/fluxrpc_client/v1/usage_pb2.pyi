@@ -85,8 +85,8 @@ class Usage(_message.Message):
     EXTRAS_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     """Tokens of the whole prompt, cached ones included.
-    openai `prompt_tokens`; anthropic `input_tokens` + `cache_creation_input_tokens` + `cache_read_input_tokens`; gemini
-    `promptTokenCount` + `toolUsePromptTokenCount`; cohere `tokens.input_tokens`; responses `input_tokens`.
+    openai `prompt_tokens`; anthropic `input_tokens` + `cache_creation_input_tokens` + `cache_read_input_tokens`;
+    gemini `promptTokenCount` + `toolUsePromptTokenCount`; cohere `tokens.input_tokens`; responses `input_tokens`.
     """
     output_tokens: _builtins.int
     """Tokens of the whole answer, reasoning included.
@@ -97,8 +97,8 @@ class Usage(_message.Message):
     """Both together. openai, responses `total_tokens`; gemini `totalTokenCount`; anthropic, cohere: the sum."""
     cache_read_tokens: _builtins.int
     """Part of `input_tokens` read from the provider's cache.
-    openai `prompt_tokens_details.cached_tokens`; anthropic `cache_read_input_tokens`; gemini `cachedContentTokenCount`;
-    cohere `cached_tokens`; responses `input_tokens_details.cached_tokens`.
+    openai `prompt_tokens_details.cached_tokens`; anthropic `cache_read_input_tokens`; gemini
+    `cachedContentTokenCount`; cohere `cached_tokens`; responses `input_tokens_details.cached_tokens`.
     """
     cache_write_tokens: _builtins.int
     """Part of `input_tokens` written to the provider's cache.
