@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-modules=(clients/go tests/bench/loadgen)
+mapfile -t modules < <(find clients tests -name go.mod -printf '%h\n' | sort)
 
 if ! command -v go >/dev/null; then
   echo "SKIPPED: Go is not installed, so $1 leaves out ${modules[*]}"

@@ -28,11 +28,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Rule = Callable[[str, str], list[str]]
 
 
+def is_generated(path: Path) -> bool:
+    # A package of stubs has an __init__.py that is generated like them.
+    return bool(GENERATED.search(path.name)) or (path.name == "__init__.py" and any(path.parent.glob("*_pb2.py")))
+
+
 def written_files(*suffixes: str) -> Iterator[Path]:
     """Yield the files that people write, by suffix: nothing generated, nothing installed."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
-            if path.suffix in suffixes and not GENERATED.search(path.name) and "node_modules" not in path.parts:
+            if path.suffix in suffixes and not is_generated(path) and "node_modules" not in path.parts:
                 yield path
 
 
