@@ -1,8 +1,8 @@
 """Loads a configuration again, and keeps the last good one where that fails.
 
 Not a file watcher: someone asks (SIGHUP). It opens the file by its path each time, so a renamed file and a swapped
-symlink are seen. It blocks while it reads: a server calls it off its event loop. The state is one immutable value that is
-replaced whole, so a reader in another thread sees the old one or the new one.
+symlink are seen. It blocks while it reads: a server calls it off its event loop. The state is one immutable value that
+is replaced whole, so a reader in another thread sees the old one or the new one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reloader:
         self.state = ReloadState(settings=load(), generation=1, loaded_at=clock())
 
     def reload(self) -> bool:
-        """Try to load again. True: `state.settings` is new. False: it is the old one, and `state.last_fault` says why."""
+        """Try to load again. False: the settings are still the old ones, and `state.last_fault` says why."""
         try:
             settings = self._load()
         except ConfigError as error:
