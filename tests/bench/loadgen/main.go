@@ -101,7 +101,9 @@ func run(o options, call caller) []sample {
 	results := make([][]sample, o.concurrency)
 	deadline := time.Now().Add(seconds(o.seconds))
 	for worker := range o.concurrency {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			time.Sleep(seconds(o.staggerMS / 1000 * float64(worker) / float64(o.concurrency)))
 			for time.Now().Before(deadline) {
 				results[worker] = append(results[worker], timed(o, call))
@@ -109,7 +111,7 @@ func run(o options, call caller) []sample {
 					return
 				}
 			}
-		})
+		}()
 	}
 	group.Wait()
 	return slices.Concat(results...)
@@ -123,7 +125,11 @@ func runPaced(o options, call caller) []sample {
 	began := time.Now()
 	for i := range count {
 		time.Sleep(time.Until(began.Add(seconds(float64(i) / o.rps))))
-		group.Go(func() { samples[i] = timed(o, call) })
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			samples[i] = timed(o, call)
+		}()
 	}
 	group.Wait()
 	return samples
