@@ -1,0 +1,100 @@
+"""What the caller is told once nothing is left to try. Pure.
+
+One attempt's fault is for the log; the caller needs the one status that says what to do now: mend the request, wait,
+try elsewhere, or call the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fluxrpc.errors import (
+    AnswerOversize,
+    AnswerTooLarge,
+    AttemptError,
+    CircuitOpen,
+    ContentRefused,
+    ContextLengthExceeded,
+    CredentialFailed,
+    NativeErrorBody,
+    Outcome,
+    ProviderError,
+    ProviderFailed,
+    ProviderRejected,
+    RateLimited,
+    RoutingError,
+)
+from fluxrpc.routing.route import Door
+from fluxrpc.v1.outcome_pb2 import Attempt
+
+# Of several faults the caller is told the one that an operator can do least about at once and that passes soonest:
+# a sick provider before a rate limit before a bad key. Whatever stands first and occurred decides.
+_VERDICTS: Sequence[tuple[frozenset[Outcome], type[RoutingError], str]] = (
+    (frozenset({Outcome.MODEL, Outcome.NETWORK}), ProviderFailed, "no provider gave a usable answer"),
+    (frozenset({Outcome.LIMITED}), RateLimited, "every provider limits our rate"),
+    (frozenset({Outcome.CREDENTIAL}), CredentialFailed, "the providers reject our credentials or their quota is spent"),
+)
+
+# Why a table has nothing to offer, when no attempt was made: the first of these that is among its doors decides.
+_SHUT: Sequence[tuple[Door, type[RoutingError], str]] = (
+    (Door.ENDPOINT, CircuitOpen, "every route is shut: the providers failed a short time ago"),
+    (Door.ROUTE, CircuitOpen, "every route is shut: the providers failed a short time ago"),
+    (Door.HINT, RateLimited, "every route is shut: the providers told us to wait"),
+    (Door.CREDENTIAL, CredentialFailed, "every route is shut: the providers reject our credentials"),
+)
+
+
+def conclude(
+    errors: Sequence[AttemptError],
+    *,
+    attempts: Sequence[Attempt],
+    shut_by: frozenset[Door],
+    retry_after_seconds: float | None,
+) -> RoutingError:
+    """The error for a request whose attempts ended in `errors` (oldest first; none where every door was shut)."""
+    if not errors:
+        return _shut_out(shut_by, retry_after_seconds)
+    last = errors[-1]
+    if isinstance(last, AnswerOversize):
+        return AnswerTooLarge(f"the provider's answer is too large: {last.safe_message}", attempts=attempts)
+    if last.outcome is Outcome.CALLER:
+        return _rejected(last, attempts)
+    outcomes = {error.outcome for error in errors}
+    for among, kind, words in _VERDICTS:
+        if outcomes & among:
+            told = next(error for error in reversed(errors) if error.outcome in among)
+            hint = _hint(told) if kind is RateLimited else retry_after_seconds
+            # The credential is ours: its error text may name the key, and is not the caller's business.
+            native = None if kind is CredentialFailed else _native(told)
+            message = words if kind is CredentialFailed else f"{words}; last: {told.safe_message}"
+            return kind(message, attempts=attempts, native=native, retry_after_seconds=hint)
+    return ProviderFailed("the request was abandoned", attempts=attempts)
+
+
+def _shut_out(shut_by: frozenset[Door], retry_after_seconds: float | None) -> RoutingError:
+    for door, kind, words in _SHUT:
+        if door in shut_by:
+            wait = None if kind is CredentialFailed else retry_after_seconds
+            return kind(words, retry_after_seconds=wait)
+    return CircuitOpen("no route can be used now", retry_after_seconds=retry_after_seconds)
+
+
+def _rejected(error: AttemptError, attempts: Sequence[Attempt]) -> RoutingError:
+    kind: type[ProviderRejected] = ProviderRejected
+    message = error.safe_message
+    if isinstance(error, ProviderError):
+        if error.context_length:
+            kind = ContextLengthExceeded
+        elif error.content_refused:
+            kind = ContentRefused
+        # It is about the caller's own request, so the provider's words may reach the caller.
+        message = f"the provider rejects the request: {error.provider_message or error.safe_message}"
+    return kind(message, attempts=attempts, native=_native(error))
+
+
+def _native(error: AttemptError) -> NativeErrorBody | None:
+    return error.native if isinstance(error, ProviderError) else None
+
+
+def _hint(error: AttemptError) -> float | None:
+    return error.retry_after_seconds if isinstance(error, ProviderError) else None

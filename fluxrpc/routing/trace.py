@@ -1,0 +1,53 @@
+"""The trace of a request: one contract `Attempt` for each try, written as it ends.
+
+The contract's message is the record; there is no second shape of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from fluxrpc.errors import AttemptError, Outcome, ProviderError
+from fluxrpc.resilience.blame import Blame
+from fluxrpc.v1 import outcome_pb2 as wire
+from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.v1.usage_pb2 import Usage
+
+_OUTCOMES = {outcome: wire.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
+_BLAMES = {blame: wire.Blame.Value(f"BLAME_{blame.name}") for blame in Blame}
+_NOT_WORD = re.compile(r"[^A-Z0-9]+")
+_NANOS = 1_000_000_000
+
+
+def attempt_record(
+    route: str,
+    *,
+    started_at: float,
+    seconds: float,
+    outcome: Outcome,
+    blame: Blame,
+    http_status: int = 0,
+    error: AttemptError | None = None,
+    usage: Usage | None = None,
+) -> Attempt:
+    """The record of one attempt. `started_at` is Unix seconds, `seconds` how long it took."""
+    if isinstance(error, ProviderError):
+        http_status = error.http_status
+    return Attempt(
+        route=route,
+        start=Timestamp(seconds=int(started_at), nanos=int(started_at % 1 * _NANOS)),
+        duration=Duration(seconds=int(seconds), nanos=int(seconds % 1 * _NANOS)),
+        outcome=_OUTCOMES[outcome],
+        blame=_BLAMES[blame],
+        http_status=http_status,
+        reason="" if error is None else reason_word(error.detail),
+        usage=usage,
+    )
+
+
+def reason_word(detail: str) -> str:
+    """A detail as the contract writes reasons: `connect timeout` is `CONNECT_TIMEOUT`."""
+    return _NOT_WORD.sub("_", detail.upper()).strip("_")[:64]
