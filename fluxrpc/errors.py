@@ -15,6 +15,7 @@
     │   ├── NetworkFault            no answer can come: DNS, refused, TLS, connect timeout, early reset
     │   │   └── StaleConnection     a reused keep-alive socket was dead: one reconnect, nobody's fault
     │   ├── SilenceFault            connected, then silence past a limit
+    │   ├── LocalFault              this process is out of file descriptors or shutting down: nobody's fault
     │   ├── ProviderError           the provider answered with an error (status, code word, body)
     │   └── AnswerFault             the provider answered rubbish: empty, HTML, cut, malformed, redirect
     │       └── AnswerOversize      … or more than our limits allow
@@ -61,6 +62,7 @@ __all__ = [
     "FluxError",
     "GrpcCode",
     "InvalidRequest",
+    "LocalFault",
     "NativeErrorBody",
     "NetworkFault",
     "NotExpressible",
@@ -274,6 +276,12 @@ class StaleConnection(NetworkFault):
 
 class SilenceFault(AttemptError):
     """The provider accepted the connection and then said nothing (or stopped) for longer than a limit allows."""
+
+
+class LocalFault(AttemptError):
+    """The attempt could not be made for a reason of this process (no file descriptor left): blames no one."""
+
+    outcome = Outcome.ABANDONED
 
 
 class AnswerFault(AttemptError):
