@@ -206,8 +206,9 @@ class FunctionTool(_message.Message):
     DEFER_LOADING_FIELD_NUMBER: _builtins.int
     ALLOWED_CALLERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider
-    refuses them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
+    """Name. Required, unique among the tools; letters, digits, `_` and `-`, at most 64, pass everywhere, others are
+    renamed where a provider refuses them.
+    openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
     """
     description: _builtins.str
     """What it does, for the model. All protocols `description`."""

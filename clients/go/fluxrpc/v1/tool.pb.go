@@ -343,8 +343,9 @@ func (SearchContextSize) EnumDescriptor() ([]byte, []int) {
 // A function that the caller runs.
 type FunctionTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name. Required; letters, digits, `_` and `-`, at most 64, pass everywhere, others are renamed where a provider
-	// refuses them. openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
+	// Name. Required, unique among the tools; letters, digits, `_` and `-`, at most 64, pass everywhere, others are
+	// renamed where a provider refuses them.
+	// openai, cohere `function.name`; anthropic, responses `name`; gemini `functionDeclarations[].name`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does, for the model. All protocols `description`.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
