@@ -82,6 +82,19 @@ def word_of_status(status: int) -> str:
     return STATUS_WORDS.get(status, "server_error" if status >= 500 else "bad_request")
 
 
+def check_types(ask: Ask) -> Ask:
+    """The request as it is; `Rejected` where a field that the simulator works with has another type."""
+    for name, value, kind in (
+        ("model", ask.model, str),
+        ("max_tokens", ask.token_limit or 0, int),
+        ("n", ask.choices, int),
+    ):
+        if not isinstance(value, kind):
+            message = f"Invalid type for '{name}'."
+            raise Rejected(Problem(word="bad_request", param=name, message=message, code="invalid_type"))
+    return ask
+
+
 def missing(param: str, message: str) -> Rejected:
     """A required field is not there."""
     return Rejected(Problem(word="bad_request", param=param, message=message, code="missing_required_parameter"))

@@ -128,15 +128,17 @@ class Connection(asyncio.Protocol):
                     seen.status = step.status
                     self._is_chunked = step.length_bytes is None
                     await self._write(seen, head_bytes(step))
-                case Data(body, is_event):
+                case Data(body, events):
                     await self._write(seen, self._framed(body))
-                    if is_event:
-                        seen.events_sent += 1
+                    if events:
+                        seen.events_sent += events
                         self._stage.book.changed()
                 case Finish():
                     if self._is_chunked:
                         self.transport.write(b"0\r\n\r\n")
                     self._settle(seen, completed=True)
+                    if seen.headers.get("connection", "").lower() == "close":
+                        self.transport.close()
                 case Cut(how):
                     self._cut(seen, how)
                     return

@@ -13,7 +13,7 @@ from email.utils import formatdate
 from typing import Any
 
 from fluxrpc.simulator.ask import Problem, word_of_status
-from fluxrpc.simulator.frames import Frame, dump
+from fluxrpc.simulator.frames import Frame, dump, to_bytes
 from fluxrpc.simulator.scene import (
     JSON,
     Item,
@@ -55,7 +55,10 @@ def play_problem(scene: Scene, fault: Fault) -> Iterator[Step]:
 def play_error_body(scene: Scene, fault: Fault, problem: Problem, *, status: int) -> Iterator[Step]:
     """An error body under any status, with the hints and headers of the fault."""
     ok = Ok(headers={**_hints(scene, fault), **fault.headers})
-    return play_body(scene, ok, dump(scene.dialect.error(problem)).encode(), status=status)
+    body: Any = scene.dialect.error(problem)
+    if not scene.ask.sse:
+        body = [body]  # where a JSON array was to come, the error is its only element
+    return play_body(scene, ok, dump(body).encode(), status=status)
 
 
 def _problem(scene: Scene, fault: Fault) -> Problem:
@@ -141,7 +144,7 @@ def _json_for_stream(scene: Scene, fault: Fault) -> Iterator[Step]:
 
 
 def _raw_body(scene: Scene, fault: Fault) -> Iterator[Step]:
-    body = (fault.data or "").encode("utf-8", "surrogatepass")
+    body = to_bytes(fault.data or "")
     ok = Ok(headers=fault.headers)
     return play_body(scene, ok, body, content_type=fault.content_type, status=fault.status or 200)
 
@@ -232,7 +235,7 @@ def _insert(scene: Scene, fault: Fault, extra: list[Frame]) -> Iterator[Step]:
 def _malformed(scene: Scene, fault: Fault) -> Iterator[Step]:
     if not scene.ask.stream:
         body = scene.unary_body(fault.answer)
-        return play_body(scene, fault.answer, (fault.data or '{"mal').encode() + body)
+        return play_body(scene, fault.answer, to_bytes(fault.data or '{"mal') + body)
     kept, _ = split_frames(scene.frames(fault.answer), 1)
     broken = Frame(event=kept[-1].event, data=fault.data or '{"id":"broken","cho', role="opening")
     return _insert(scene, fault, [broken])

@@ -21,8 +21,22 @@ class Frame:
 
 
 def dump(value: Any) -> str:
-    """JSON without blanks, characters beyond ASCII as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON without blanks, characters beyond ASCII as they are; with half a surrogate pair in it, all escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if _is_unicode(text) else json.dumps(value, separators=(",", ":"))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8; U+DC80 to U+DCFF stand for single bytes that are no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def frame_bytes(frame: Frame, shape: Shape) -> bytes:
@@ -32,7 +46,7 @@ def frame_bytes(frame: Frame, shape: Shape) -> bytes:
     else:
         text = frame.data if isinstance(frame.data, str) else dump(frame.data)
         if shape.multiline and not isinstance(frame.data, str):
-            text = json.dumps(frame.data, ensure_ascii=False, indent=1)
+            text = json.dumps(frame.data, indent=1)
         lines = [f"event: {frame.event}"] if frame.event else []
         lines += [f"data: {line}" for line in text.split("\n")]
-    return "".join(line + shape.newline for line in [*lines, ""]).encode("utf-8", "surrogatepass")
+    return to_bytes("".join(line + shape.newline for line in [*lines, ""]))

@@ -35,6 +35,7 @@ class Seen:
     """The peer closed before the answer was complete."""
     socket_closed_at: float | None = None
     events_sent: int = 0
+    """Content events of a stream; opening frames, pings and endings are not counted."""
     bytes_sent: int = 0
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fluxrpc.simulator.answer import Answer, compose
 from fluxrpc.simulator.ask import Ask
 from fluxrpc.simulator.dialects.base import Dialect
-from fluxrpc.simulator.frames import Frame, dump, frame_bytes
+from fluxrpc.simulator.frames import Frame, dump, frame_bytes, to_bytes
 from fluxrpc.simulator.script import Ok, Shape
 from fluxrpc.simulator.steps import Cut, Data, Finish, Head, Step, Wait, compress, split
 
@@ -43,7 +43,7 @@ class Scene:
 
     def unary_body(self, ok: Ok) -> bytes:
         """The whole healthy answer in one piece."""
-        return dump(self.dialect.unary(self.ask, self.answer(ok))).encode("utf-8", "surrogatepass")
+        return to_bytes(dump(self.dialect.unary(self.ask, self.answer(ok))))
 
     def head(self, ok: Ok, content_type: str, *, status: int = 200, length_bytes: int | None = None) -> Head:
         """Status and headers; those of the act win over the usual ones."""
@@ -109,7 +109,7 @@ def _stream_steps(scene: Scene, ok: Ok, items: Iterable[Item]) -> Iterator[Step]
                 else:
                     yield step
         body = _array_item(item) if is_array else frame_bytes(item, ok.shape)
-        yield Data(prefix + body, is_event=True)
+        yield Data(prefix + body, int(item.role == "content"))
         prefix = b",\r\n" if is_array else b""
     if is_array:
         yield Data(b"]")
@@ -118,7 +118,7 @@ def _stream_steps(scene: Scene, ok: Ok, items: Iterable[Item]) -> Iterator[Step]
 
 def _array_item(frame: Frame) -> bytes:
     text = frame.data if isinstance(frame.data, str) else dump(frame.data)
-    return text.encode("utf-8", "surrogatepass")
+    return to_bytes(text)
 
 
 def _between(ok: Ok) -> list[Step]:

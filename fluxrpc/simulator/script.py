@@ -137,7 +137,7 @@ class Fault:
     """huge_body, huge_headers."""
     location: str = "http://127.0.0.1:9/elsewhere"
     data: str | None = None
-    """malformed, unknown_event: the `data` text; raw_body: the body."""
+    """malformed, unknown_event: the `data` text; raw_body: the body. U+DC80 to U+DCFF stand for single raw bytes."""
     content_type: str = "application/json"
     """raw_body."""
     problem: FaultKind = "overloaded"

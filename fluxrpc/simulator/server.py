@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
-from fluxrpc.simulator.ask import Ask, HttpRequest, Problem, Rejected
+from fluxrpc.simulator.ask import Ask, HttpRequest, Problem, Rejected, check_types
 from fluxrpc.simulator.connection import Connection
 from fluxrpc.simulator.dialects import DIALECTS
 from fluxrpc.simulator.dialects.base import Dialect
@@ -21,6 +21,8 @@ from fluxrpc.simulator.names import act_of_name
 from fluxrpc.simulator.scene import Scene
 from fluxrpc.simulator.script import Act, Fault, Script
 from fluxrpc.simulator.steps import Data, Finish, Head, Step
+
+_NOTHING = Ask(model="", stream=False, body={}, prompt="", input_tokens=0)
 
 
 class Simulator:
@@ -154,19 +156,13 @@ class Simulator:
     def _answer(self, dialect: Dialect | None, request: HttpRequest, seen: Seen) -> Iterator[Step]:
         if dialect is None or request.method != "POST":
             return _not_found(request)
-        nothing = Ask(model="", stream=False, body={}, prompt="", input_tokens=0)
         try:
-            ask = dialect.read(request)
+            ask = check_types(dialect.read(request))
         except Rejected as rejected:
-            problem = rejected.problem
-            return play_error_body(
-                self._scene(dialect, nothing, seen), Fault("status"), problem, status=dialect.status(problem)
-            )
+            return _say_no(self._scene(dialect, _NOTHING, seen), rejected.problem)
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             problem = Problem(word="bad_request", message=f"The request has the wrong shape: {exc!r}")
-            return play_error_body(
-                self._scene(dialect, nothing, seen), Fault("status"), problem, status=dialect.status(problem)
-            )
+            return _say_no(self._scene(dialect, _NOTHING, seen), problem)
         seen.model = ask.model
         return play(self._scene(dialect, ask, seen), self._act(ask.model))
 
@@ -185,6 +181,10 @@ class Simulator:
             now=self._wall(),
             is_reused=seen.request_of_connection > 1,
         )
+
+
+def _say_no(scene: Scene, problem: Problem) -> Iterator[Step]:
+    return play_error_body(scene, Fault("status"), problem, status=scene.dialect.status(problem))
 
 
 def _not_found(request: HttpRequest) -> Iterator[Step]:

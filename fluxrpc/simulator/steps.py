@@ -30,7 +30,8 @@ class Data:
     """Bytes of the body: one write, and one HTTP chunk where the body is chunked."""
 
     body: bytes
-    is_event: bool = False
+    events: int = 0
+    """Content events that it carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +53,23 @@ def split(steps: Iterable[Step], sizes: tuple[int, ...]) -> Iterator[Step]:
     """The same body, cut at the sizes (used in turn) without regard to events."""
     turn = cycle(sizes)
     pending = b""
+    events = 0
     want = next(turn)
     for step in steps:
         if isinstance(step, Data):
             pending += step.body
+            events += step.events
             at = 0
             while len(pending) - at >= want:
-                yield Data(pending[at : at + want])
+                yield Data(pending[at : at + want], events)
+                events = 0
                 at += want
                 want = next(turn)
             pending = pending[at:]
             continue
         if pending:
-            yield Data(pending)
-            pending = b""
+            yield Data(pending, events)
+            pending, events = b"", 0
         yield step
 
 
@@ -77,7 +81,7 @@ def compress(steps: Iterable[Step], encoding: Literal["gzip", "deflate"]) -> Ite
             headers = (*step.headers, ("content-encoding", encoding))
             yield Head(status=step.status, headers=headers)
         elif isinstance(step, Data):
-            yield Data(packer.compress(step.body) + packer.flush(zlib.Z_SYNC_FLUSH), step.is_event)
+            yield Data(packer.compress(step.body) + packer.flush(zlib.Z_SYNC_FLUSH), step.events)
         elif isinstance(step, Finish):
             yield Data(packer.flush())
             yield step

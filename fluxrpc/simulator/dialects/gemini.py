@@ -105,10 +105,10 @@ def _pick(body: Json, camel: str) -> Any:
 
 
 def _tools(body: Json) -> tuple[OfferedTool, ...]:
+    declared = [item for tool in body.get("tools") or [] for item in _pick(tool, "functionDeclarations") or []]
     return tuple(
-        OfferedTool(name=item["name"], schema=item.get("parametersJsonSchema") or item.get("parameters") or {})
-        for tool in body.get("tools") or []
-        for item in _pick(tool, "functionDeclarations") or []
+        OfferedTool(name=item["name"], schema=_pick(item, "parametersJsonSchema") or item.get("parameters") or {})
+        for item in declared
     )
 
 
@@ -148,7 +148,7 @@ def _read(request: HttpRequest) -> Ask:
         stops=as_stops(_pick(config, "stopSequences")),
         token_limit=_pick(config, "maxOutputTokens"),
         choices=_pick(config, "candidateCount") or 1,
-        sse=query.get("alt") == ["sse"],
+        sse=method == "generateContent" or query.get("alt") == ["sse"],
     )
 
 
