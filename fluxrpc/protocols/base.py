@@ -93,14 +93,19 @@ class Batch:
 class AnswerStream(Interface):
     """One streamed answer on its way to the caller: a state machine over the upstream's bytes."""
 
-    usage: Usage | None
-    """The latest usage seen, cumulative."""
     served_model: str
-    finishes: Sequence[Finish]
-    """One for each choice that has finished, by choice index."""
+    """The model name in the answer; "" where it gave none."""
     malformed: int
     """Events that were not passed on because they were broken."""
     notes: Sequence[TranslationNote]
+
+    @property
+    def usage(self) -> Usage | None:
+        """The latest usage seen, cumulative. Built at each access: ask once."""
+
+    @property
+    def finishes(self) -> Sequence[Finish]:
+        """One for each choice that has finished, by choice index."""
 
     @property
     def finished(self) -> bool:

@@ -1,0 +1,114 @@
+"""Anthropic Messages, native. `anthropic-version` is a header, and headers are the caller's business."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fluxrpc.errors import ProviderError
+from fluxrpc.protocols.anthropic import errors
+from fluxrpc.protocols.anthropic.stream import AnthropicWatch
+from fluxrpc.protocols.anthropic.usage import WireUsage, to_usage
+from fluxrpc.protocols.base import (
+    Answer,
+    AnswerStream,
+    Headers,
+    Protocol,
+    RequestHead,
+    StreamOptions,
+    WireOptions,
+    WireRequest,
+)
+from fluxrpc.protocols.json_text import decode_request
+from fluxrpc.protocols.native_request import (
+    NO_RAW,
+    ModelFields,
+    StateMarks,
+    is_present,
+    read_model_head,
+    write_body,
+)
+from fluxrpc.protocols.provider_error import read_error
+from fluxrpc.protocols.whole_answer import explain_answer, read_whole
+
+PATH = "/v1/messages"
+
+
+class _Fields(ModelFields):
+    messages: msgspec.Raw = NO_RAW
+    container: msgspec.Raw = NO_RAW
+    fallback_credit_token: msgspec.Raw = NO_RAW
+
+
+class _Message(msgspec.Struct):
+    content: list[msgspec.Raw]
+    type: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: WireUsage | None = None
+
+
+class _Container(msgspec.Struct):
+    id: str | None = None
+
+
+_FIELDS = msgspec.json.Decoder(_Fields)
+_MESSAGE = msgspec.json.Decoder(_Message)
+# Signatures and withheld reasoning are bound to the model, not to an account: they may move to another credential.
+_STATE = StateMarks(keys=("file_id",))
+
+
+class AnthropicNative:
+    """The native codec of Anthropic Messages."""
+
+    protocol = Protocol.ANTHROPIC
+
+    def read_head(self, body: bytes) -> RequestHead:
+        """See `NativeCodec.read_head`."""
+        fields = decode_request(_FIELDS, body)
+        holds_state = (
+            is_present(fields.fallback_credit_token)
+            or _names_container(bytes(fields.container))
+            or _STATE.found_in(body, lambda: bytes(fields.messages))
+        )
+        return read_model_head(fields, body, holds_state=holds_state)
+
+    def write_wire(
+        self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
+    ) -> WireRequest:
+        """See `NativeCodec.write_wire`."""
+        del options
+        return WireRequest(path=PATH, body=write_body(head, body, model=model, stream=stream))
+
+    def read_answer(self, body: bytes) -> Answer:
+        """See `NativeCodec.read_answer`."""
+        message = read_whole(_MESSAGE, body, errors.error_of)
+        if message.type not in (None, "message"):
+            raise explain_answer(body, errors.error_of)
+        return Answer(
+            body=body,
+            usage=to_usage(message.usage) if message.usage else None,
+            served_model=message.model or "",
+            refused=message.stop_reason == "refusal",
+        )
+
+    def watch(self, options: StreamOptions) -> AnswerStream:
+        """See `NativeCodec.watch`."""
+        return AnthropicWatch(options)
+
+    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
+        """See `NativeCodec.read_error`."""
+        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
+
+    def write_error(self, status: int, message: str, code: str) -> bytes:
+        """See `NativeCodec.write_error`."""
+        return errors.write_error(status, message, code)
+
+
+def _names_container(container: bytes) -> bool:
+    """A string is an id; an object may only list skills for a new container."""
+    if container[:1] == b'"':
+        return container != b'""'
+    try:
+        return bool(container) and bool(msgspec.json.decode(container, type=_Container).id)
+    except msgspec.ValidationError:
+        return False

@@ -1,0 +1,1 @@
+"""Cohere Chat, version 2 (https://docs.cohere.com/reference/chat)."""

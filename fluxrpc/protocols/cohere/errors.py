@@ -1,0 +1,35 @@
+"""Errors of Cohere: a message without any code word, so statuses and wording decide; and how it writes an error."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from fluxrpc.errors import ProviderError
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.classify import QUOTA, REFUSED, Row
+from fluxrpc.protocols.provider_error import read_error_in_answer
+
+ROWS: tuple[Row, ...] = (
+    # https://docs.cohere.com/reference/errors: 498 is a token of the deny list in the request or the answer.
+    Row(verdict=REFUSED, statuses=frozenset({498}), in_answer=False),
+    # A trial key's monthly allowance: waiting a second does not help.
+    Row(
+        verdict=QUOTA,
+        statuses=frozenset({402, 429}),
+        message=re.compile(r"calls? ?/ ?month|per month|monthly|billing limit", re.IGNORECASE),
+        in_answer=False,
+    ),
+)
+
+
+def error_of(text: bytes) -> ProviderError:
+    """The error inside a 2xx."""
+    return read_error_in_answer(Protocol.COHERE, ROWS, text)
+
+
+def write_error(status: int, message: str, code: str) -> bytes:
+    """`{"message"}`: it has no place for a status or a code."""
+    del status, code
+    return msgspec.json.encode({"message": message})

@@ -1,0 +1,78 @@
+"""Cohere Chat version 2, native. It keeps no state of an account that a request could refer to."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fluxrpc.errors import ProviderError
+from fluxrpc.protocols.base import (
+    Answer,
+    AnswerStream,
+    Headers,
+    Protocol,
+    RequestHead,
+    StreamOptions,
+    WireOptions,
+    WireRequest,
+)
+from fluxrpc.protocols.cohere import errors
+from fluxrpc.protocols.cohere.finish import FAILURES
+from fluxrpc.protocols.cohere.stream import CohereWatch
+from fluxrpc.protocols.cohere.usage import WireUsage, to_usage
+from fluxrpc.protocols.json_text import decode_request
+from fluxrpc.protocols.native_request import ModelFields, read_model_head, write_body
+from fluxrpc.protocols.provider_error import read_error
+from fluxrpc.protocols.whole_answer import read_whole
+
+PATH = "/v2/chat"
+
+
+class _Message(msgspec.Struct):
+    role: str | None = None
+
+
+class _Answer(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+    usage: WireUsage | None = None
+
+
+_FIELDS = msgspec.json.Decoder(ModelFields)
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+class CohereNative:
+    """The native codec of Cohere Chat version 2."""
+
+    protocol = Protocol.COHERE
+
+    def read_head(self, body: bytes) -> RequestHead:
+        """See `NativeCodec.read_head`."""
+        return read_model_head(decode_request(_FIELDS, body), body)
+
+    def write_wire(
+        self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
+    ) -> WireRequest:
+        """See `NativeCodec.write_wire`."""
+        del options
+        return WireRequest(path=PATH, body=write_body(head, body, model=model, stream=stream))
+
+    def read_answer(self, body: bytes) -> Answer:
+        """See `NativeCodec.read_answer`. An answer that ended with ERROR or TIMEOUT is none."""
+        answer = read_whole(_ANSWER, body, errors.error_of)
+        if answer.finish_reason in FAILURES:
+            code = (answer.finish_reason or "").encode()
+            raise errors.error_of(b'{"message":"the generation failed","code":"%s"}' % code)
+        return Answer(body=body, usage=to_usage(answer.usage) if answer.usage else None)
+
+    def watch(self, options: StreamOptions) -> AnswerStream:
+        """See `NativeCodec.watch`."""
+        return CohereWatch(options)
+
+    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
+        """See `NativeCodec.read_error`."""
+        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
+
+    def write_error(self, status: int, message: str, code: str) -> bytes:
+        """See `NativeCodec.write_error`."""
+        return errors.write_error(status, message, code)

@@ -1,0 +1,1 @@
+"""Google Gemini generateContent (https://ai.google.dev/api/generate-content)."""

@@ -1,0 +1,63 @@
+"""Errors of Gemini: google.rpc statuses, with what is meant in `details`; and how it writes an error."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from fluxrpc.errors import ProviderError
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.classify import BROKEN, CALLER, KEY, QUOTA, Row, words
+from fluxrpc.protocols.provider_error import read_error_in_answer
+
+ROWS: tuple[Row, ...] = (
+    # google.rpc.ErrorInfo reasons of a key that is not, or not here, or not now accepted. A bad key is a 400.
+    Row(
+        verdict=KEY,
+        words=words(
+            "api_key_invalid api_key_service_blocked api_key_http_referrer_blocked "
+            "api_key_ip_address_blocked api_key_android_app_blocked api_key_ios_app_blocked "
+            "consumer_invalid consumer_suspended service_disabled access_token_expired "
+            "access_token_scope_insufficient credentials_missing"
+        ),
+    ),
+    Row(verdict=QUOTA, words=frozenset({"billing_disabled"})),
+    Row(
+        verdict=QUOTA,
+        statuses=frozenset({400}),
+        words=words("failed_precondition"),
+        message=re.compile(r"billing|free tier", re.IGNORECASE),
+    ),
+    Row(verdict=CALLER, statuses=frozenset({499}), words=frozenset({"cancelled"})),
+    Row(verdict=BROKEN, statuses=frozenset({501}), words=frozenset({"unimplemented"})),
+)
+
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+def error_of(text: bytes) -> ProviderError:
+    """The error inside a 2xx."""
+    return read_error_in_answer(Protocol.GEMINI, ROWS, text)
+
+
+def write_error(status: int, message: str, code: str) -> bytes:
+    """`{"error": {"code", "message", "status", "details"?}}`."""
+    word = _STATUSES.get(status, "INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
+    error: dict[str, object] = {"code": status, "message": message, "status": word}
+    if code:
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        error["details"] = [{"@type": kind, "reason": code, "domain": "fluxrpc"}]
+    return msgspec.json.encode({"error": error})

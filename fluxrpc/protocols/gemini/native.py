@@ -1,0 +1,107 @@
+"""Gemini generateContent, native. Model and stream switch stand in the path, so the body is never touched."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import msgspec
+
+from fluxrpc.errors import InvalidRequest, ProviderError
+from fluxrpc.protocols.base import (
+    Answer,
+    AnswerStream,
+    Headers,
+    Protocol,
+    RequestHead,
+    StreamOptions,
+    WireOptions,
+    WireRequest,
+)
+from fluxrpc.protocols.gemini import errors
+from fluxrpc.protocols.gemini.finish import is_refusal
+from fluxrpc.protocols.gemini.frames import RESPONSE
+from fluxrpc.protocols.gemini.stream import GeminiWatch
+from fluxrpc.protocols.gemini.usage import to_usage
+from fluxrpc.protocols.json_text import decode_request
+from fluxrpc.protocols.native_request import NO_RAW, StateMarks, is_present
+from fluxrpc.protocols.provider_error import read_error
+from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_something
+
+VERSION = "/v1beta"
+_COLLECTIONS = ("models/", "tunedModels/")
+
+
+class _Fields(msgspec.Struct, rename="camel"):
+    contents: msgspec.Raw = NO_RAW
+    cached_content: msgspec.Raw = NO_RAW
+    cached_content_snake: msgspec.Raw = msgspec.field(default=NO_RAW, name="cached_content")
+    continuation_token: msgspec.Raw = NO_RAW
+    continuation_token_snake: msgspec.Raw = msgspec.field(default=NO_RAW, name="continuation_token")
+
+
+_FIELDS = msgspec.json.Decoder(_Fields)
+# Files of one project. A public URL in `fileUri` looks the same and is bound too: better than a 403 elsewhere.
+# The server takes snake_case as well. Thought signatures are bound to the model, not to an account.
+_STATE = StateMarks(keys=("fileUri", "file_uri"))
+
+
+class GeminiNative:
+    """The native codec of Gemini generateContent."""
+
+    protocol = Protocol.GEMINI
+
+    def read_head(self, body: bytes) -> RequestHead:
+        """See `NativeCodec.read_head`."""
+        fields = decode_request(_FIELDS, body)
+        handles = (
+            fields.cached_content, fields.cached_content_snake, fields.continuation_token,
+            fields.continuation_token_snake,
+        )  # fmt: skip
+        holds_state = any(map(is_present, handles)) or _STATE.found_in(body, lambda: bytes(fields.contents))
+        return RequestHead(model=None, holds_state=holds_state)
+
+    def write_wire(
+        self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
+    ) -> WireRequest:
+        """See `NativeCodec.write_wire`.
+
+        Raises:
+            InvalidRequest: the model's name cannot stand in a path.
+        """
+        del head, options
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return WireRequest(path=f"{VERSION}/{_model_path(model)}:{method}", body=body)
+
+    def read_answer(self, body: bytes) -> Answer:
+        """See `NativeCodec.read_answer`."""
+        response = read_whole(RESPONSE, body, errors.error_of)
+        if says_something(response.error) or not (response.candidates or response.block_reason):
+            raise explain_answer(body, errors.error_of)
+        words = [candidate.finish_reason or "" for candidate in response.candidates or ()]
+        return Answer(
+            body=body,
+            usage=to_usage(response.usage_metadata) if response.usage_metadata else None,
+            served_model=response.model_version or "",
+            refused=bool(response.block_reason) or any(map(is_refusal, words)),
+        )
+
+    def watch(self, options: StreamOptions) -> AnswerStream:
+        """See `NativeCodec.watch`."""
+        return GeminiWatch(options)
+
+    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
+        """See `NativeCodec.read_error`."""
+        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
+
+    def write_error(self, status: int, message: str, code: str) -> bytes:
+        """See `NativeCodec.write_error`."""
+        return errors.write_error(status, message, code)
+
+
+def _model_path(model: str) -> str:
+    """The model as one path segment below its collection: no name may leave it."""
+    collection = next((each for each in _COLLECTIONS if model.startswith(each)), "")
+    name = model.removeprefix(collection)
+    if name.strip(".") == "":
+        raise InvalidRequest.at("model", "a model name is expected")
+    return (collection or "models/") + quote(name, safe="")

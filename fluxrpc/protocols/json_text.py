@@ -1,0 +1,161 @@
+"""JSON text from outside: strict for what callers send, lenient where a provider may legally be sloppy.
+
+Not a JSON library: msgspec decodes. What stands here is what it leaves open: UTF-8 in values that it skips, nesting
+depth, halves of surrogate pairs. Invariant: no input raises anything but `JsonFault`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from itertools import accumulate
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from fluxrpc.errors import InvalidRequest
+
+T = TypeVar("T")
+
+MAX_DEPTH = 128
+"""Deeper nesting is refused: no request needs it, and recursive readers behind us may break on it."""
+
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NO_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")
+_BYTE_AT = re.compile(r" ?\(byte (\d+)\)")
+
+
+class JsonFault(ValueError):
+    """The text is not JSON, or not of the shape that is asked for. `incomplete` says that it may have been cut."""
+
+    def __init__(self, message: str, *, path: str = "", incomplete: bool = False) -> None:
+        super().__init__(message)
+        self.path = path
+        self.incomplete = incomplete
+
+
+def structure(text: bytes) -> bytes:
+    """The text without its strings (quotes too). For valid JSON, or a part of it that begins outside of a string.
+
+    Everything here is a pass in C, so it is linear and fast; a tokenizer in Python costs fifty times as much.
+    """
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(text.split(b'"')[::2])
+
+
+def depth(text: bytes) -> int:
+    """How deep valid JSON nests; `{}` is 1."""
+    steps = structure(text).translate(_STEPS, _NO_BRACKETS)
+    return max(accumulate(array("b", steps)), default=0)
+
+
+def decode_request(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """Decode a caller's body and check all of it.
+
+    Raises:
+        InvalidRequest: not JSON, not an object, nested too deep, not UTF-8, half of a surrogate pair.
+    """
+    try:
+        value = decoder.decode(body)
+        if not body.isascii():
+            body.decode()
+    except RecursionError:
+        raise InvalidRequest.at("", f"the body is nested deeper than {MAX_DEPTH} levels") from None
+    except UnicodeDecodeError as error:
+        raise InvalidRequest.at("", f"the body is not UTF-8 (byte {error.start})") from None
+    except msgspec.ValidationError as error:
+        raise InvalidRequest.at("", _safe(str(error))) from None
+    except msgspec.DecodeError as error:
+        _explain(body, str(error))
+    # Fewer brackets than levels: no need to look closer.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and depth(body) > MAX_DEPTH:
+        raise InvalidRequest.at("", f"the body is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def decode_answer(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """Decode what a provider sent. Halves of surrogate pairs are let through: a stream may cut a pair in two.
+
+    Raises:
+        JsonFault: not JSON, not of the decoder's shape, or not UTF-8.
+    """
+    try:
+        value = decoder.decode(text)
+        if not text.isascii():
+            text.decode()
+    except msgspec.ValidationError as error:
+        raise JsonFault(_safe(str(error))) from None
+    except msgspec.DecodeError as error:
+        if b"\\u" not in text:
+            raise JsonFault(str(error), incomplete="truncated" in str(error)) from None
+        return _decode_halves(decoder, text)
+    except UnicodeDecodeError:
+        raise JsonFault("not UTF-8") from None
+    except RecursionError:
+        raise JsonFault("nested too deep") from None
+    return value
+
+
+def _decode_halves(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """The standard library keeps halves of surrogate pairs; RFC 8259, section 8.2, allows them, msgspec does not."""
+    try:
+        untyped = json.loads(text.decode(), parse_constant=_refuse_constant)
+        value: T = msgspec.convert(untyped, decoder.type)
+    except (ValueError, RecursionError) as error:  # msgspec.ValidationError, JSON and UTF-8 errors are ValueErrors
+        raise JsonFault(_safe(str(error)), incomplete=_ends_early(error, text)) from None
+    return value
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _ends_early(error: Exception, text: bytes) -> bool:
+    at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(text) - 1
+    return at_end or (isinstance(error, json.JSONDecodeError) and error.msg.startswith("Unterminated"))
+
+
+def _safe(message: str) -> str:
+    """Msgspec's own words, which name types and paths but never quote the text."""
+    return _BYTE_AT.sub(r" at byte \1", message)
+
+
+def _explain(body: bytes, message: str) -> NoReturn:
+    """Raise with the path of a fault that has one: NaN, or half of a surrogate pair. Slow; only for refused bodies."""
+    text = _safe(message)
+    try:
+        value = json.loads(body.decode(), parse_constant=_Constant, parse_int=str, parse_float=str)
+        path, fault = _find_fault(value)
+    except (ValueError, RecursionError):
+        raise InvalidRequest.at("", f"the body is not JSON: {text}") from None
+    raise InvalidRequest.at(path, fault or f"the body is not JSON: {text}")
+
+
+class _Constant(str):
+    """NaN, Infinity or -Infinity, which Python's reader knows and JSON does not."""
+
+    __slots__ = ()
+
+
+def _find_fault(root: Any) -> tuple[str, str]:
+    stack: list[tuple[str, Any]] = [("", root)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, _Constant):
+            return path, f"{node} is not JSON"
+        if isinstance(node, str) and not _is_encodable(node):
+            return path, "half of a surrogate pair"
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if not _is_encodable(key):
+                    return path, "half of a surrogate pair in a key"
+                stack.append((f"{path}.{key}" if path else key, value))
+        elif isinstance(node, list):
+            stack.extend((f"{path}[{at}]", value) for at, value in enumerate(node))
+    return "", ""
+
+
+def _is_encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True

@@ -1,0 +1,157 @@
+"""OpenAI Chat Completions, native: the caller's bytes with model and stream switch replaced, the answer watched.
+
+For streams `stream_options.include_usage` is forced on, because usage is otherwise never told; the watcher hides the
+extra frame from callers who did not ask. https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fluxrpc.errors import InvalidRequest, ProviderError
+from fluxrpc.protocols.base import (
+    Answer,
+    AnswerStream,
+    Headers,
+    Protocol,
+    RequestHead,
+    StreamOptions,
+    WireOptions,
+    WireRequest,
+)
+from fluxrpc.protocols.json_scan import Edit, find_spans, insert_first
+from fluxrpc.protocols.json_text import decode_request
+from fluxrpc.protocols.native_request import (
+    NO_RAW,
+    BodySplices,
+    Change,
+    ModelFields,
+    StateMarks,
+    read_model_head,
+    splices_of,
+    without_stream_options,
+    write_body,
+)
+from fluxrpc.protocols.openai import errors
+from fluxrpc.protocols.openai.stream import OpenAIWatch
+from fluxrpc.protocols.openai.usage import WireUsage, to_usage
+from fluxrpc.protocols.provider_error import read_error
+from fluxrpc.protocols.whole_answer import explain_answer, read_whole
+
+PATH = "/v1/chat/completions"
+
+
+class _Fields(ModelFields):
+    messages: msgspec.Raw = NO_RAW
+    stream_options: msgspec.Raw = NO_RAW
+
+
+class _Options(msgspec.Struct):
+    include_usage: msgspec.Raw = NO_RAW
+
+
+class _Message(msgspec.Struct):
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    model: str | None = None
+    usage: WireUsage | None = None
+
+
+_FIELDS = msgspec.json.Decoder(_Fields)
+_OPTIONS = msgspec.json.Decoder(_Options)
+_COMPLETION = msgspec.json.Decoder(_Completion)
+# `file: {"file_id": …}` and `image_file` of copies. An audio answer's id lives an hour and has no key of its own.
+_STATE = StateMarks(keys=("file_id",))
+
+
+class OpenAINative:
+    """The native codec of OpenAI Chat Completions."""
+
+    protocol = Protocol.OPENAI
+
+    def read_head(self, body: bytes) -> RequestHead:
+        """See `NativeCodec.read_head`."""
+        fields = decode_request(_FIELDS, body)
+        options = bytes(fields.stream_options)
+        return read_model_head(
+            fields,
+            body,
+            stream_options=options,
+            includes_usage=_asks_usage(options),
+            holds_state=_STATE.found_in(body, lambda: bytes(fields.messages)),
+        )
+
+    def write_wire(
+        self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
+    ) -> WireRequest:
+        """See `NativeCodec.write_wire`."""
+        if not stream and (rest := without_stream_options(head, body)) is not None:
+            # Rare enough to take the field out and look again.
+            return self.write_wire(self.read_head(rest), rest, model=model, stream=stream, options=options)
+        ask_usage = stream and options.force_usage and not head.includes_usage
+        more = [_usage_change(splices_of(head))] if ask_usage else []
+        return WireRequest(path=PATH, body=write_body(head, body, model=model, stream=stream, more=more))
+
+    def read_answer(self, body: bytes) -> Answer:
+        """See `NativeCodec.read_answer`."""
+        completion = read_whole(_COMPLETION, body, errors.error_of)
+        if not completion.choices:
+            raise explain_answer(body, errors.error_of)
+        return Answer(
+            body=body,
+            usage=to_usage(completion.usage) if completion.usage else None,
+            served_model=completion.model or "",
+            refused=any(map(_is_refused, completion.choices)),
+        )
+
+    def watch(self, options: StreamOptions) -> AnswerStream:
+        """See `NativeCodec.watch`."""
+        return OpenAIWatch(options)
+
+    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
+        """See `NativeCodec.read_error`."""
+        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
+
+    def write_error(self, status: int, message: str, code: str) -> bytes:
+        """See `NativeCodec.write_error`."""
+        return errors.write_error(status, message, code)
+
+
+def _asks_usage(options: bytes) -> bool:
+    if options in (b"", b"null"):
+        return False
+    try:
+        return bytes(_OPTIONS.decode(options).include_usage) == b"true"
+    except msgspec.ValidationError:
+        raise InvalidRequest.at("stream_options", "an object is expected") from None
+
+
+def _usage_change(splices: BodySplices) -> Change:
+    present = splices.stream_options
+    if present in (b"", b"null"):
+        value = b'{"include_usage":true}'
+        span = splices.spans.get("stream_options")
+        return Edit(span.start, span.end, value) if span else b'"stream_options":' + value
+    start = splices.spans["stream_options"].start
+    switch = bytes(_OPTIONS.decode(present).include_usage)
+    if not switch:
+        inner = insert_first(present, b'"include_usage":true')
+    else:
+        try:
+            inner_span = find_spans(present, {"include_usage": switch})["include_usage"]
+        except InvalidRequest:
+            raise InvalidRequest.at("stream_options.include_usage", "the field is there twice") from None
+        inner = Edit(inner_span.start, inner_span.end, b"true")
+    return Edit(start + inner.start, start + inner.end, inner.text)
+
+
+def _is_refused(choice: _Choice) -> bool:
+    return choice.finish_reason == "content_filter" or bool(choice.message and choice.message.refusal)

@@ -1,0 +1,85 @@
+"""Reading a whole 2xx answer: decode the few fields that matter, and name what is wrong with a body that has none.
+
+Invariant: what comes back is an answer of the protocol, complete and free of an error; all else is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from fluxrpc.errors import AnswerFault, ProviderError
+from fluxrpc.protocols.json_text import JsonFault, decode_answer
+
+T = TypeVar("T")
+
+
+InAnswerError = Callable[[bytes], ProviderError]
+"""Makes an error out of the text of one that stood inside a 2xx."""
+
+
+class _ErrorField(msgspec.Struct):
+    error: msgspec.Raw = msgspec.Raw(b"")
+
+
+_ERROR_FIELD = msgspec.json.Decoder(_ErrorField)
+
+
+def read_whole(decoder: msgspec.json.Decoder[T], body: bytes, error_of: InAnswerError) -> T:
+    """Decode the body of a 2xx.
+
+    Raises:
+        AnswerFault: EMPTY_ANSWER, HTML_ANSWER, TRUNCATED_ANSWER, MALFORMED_ANSWER (not JSON) or FOREIGN_ANSWER
+            (JSON, but no answer of this protocol).
+        ProviderError: the body is an error.
+    """
+    text = body.strip(b" \t\r\n")
+    if not text:
+        raise AnswerFault("EMPTY_ANSWER")
+    try:
+        value = decode_answer(decoder, body)
+    except JsonFault as fault:
+        raise explain_answer(text, error_of, fault) from None
+    return value
+
+
+def explain_answer(text: bytes, error_of: InAnswerError, fault: JsonFault | None = None) -> AnswerFault | ProviderError:
+    """What a body that is no answer is instead."""
+    if text.startswith(b"<"):
+        return AnswerFault("HTML_ANSWER")
+    if holds_error(text):
+        return error_of(text)
+    if is_json(text):
+        return AnswerFault("FOREIGN_ANSWER", f"FOREIGN_ANSWER: {fault}" if fault else None)
+    if fault is not None and fault.incomplete:
+        return AnswerFault("TRUNCATED_ANSWER")
+    return AnswerFault("MALFORMED_ANSWER")
+
+
+def holds_error(text: bytes) -> bool:
+    """Whether the text is a JSON object with an `error` that says something; also within a list (Gemini)."""
+    if b'"error"' not in text:
+        return False
+    try:
+        if text.startswith(b"["):
+            found = msgspec.json.decode(text, type=list[_ErrorField])
+            return any(says_something(each.error) for each in found)
+        return says_something(_ERROR_FIELD.decode(text).error)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def says_something(error: msgspec.Raw) -> bool:
+    """Whether the value of an `error` field is one: SDKs look for a truthy value."""
+    return bytes(error) not in (b"", b"null", b'""', b"{}", b"false", b"0", b"[]")
+
+
+def is_json(text: bytes) -> bool:
+    """Whether the text is JSON at all."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
