@@ -13,10 +13,11 @@ The order, once an attempt has failed in a way that another may do better:
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from enum import Enum
-from math import inf
+from math import inf, isfinite
 
 from fluxrpc.errors import AnswerOversize, AttemptError, Outcome, ProviderError
 from fluxrpc.protocols.base import Protocol
@@ -51,12 +52,13 @@ class Tried:
     def failed(cls, route: Route, error: AttemptError, ended_at: float) -> Tried:
         """An attempt that ended with `error`."""
         from_provider = error if isinstance(error, ProviderError) else None
+        hint = from_provider.retry_after_seconds if from_provider else None
         return cls(
             route=route,
             outcome=error.outcome,
             ended_at=ended_at,
             may_pass=error.retry_same_route,
-            retry_after_seconds=from_provider.retry_after_seconds if from_provider else None,
+            retry_after_seconds=hint if hint is not None and isfinite(hint) else None,
             is_context_length=from_provider is not None and from_provider.context_length,
             is_oversize=isinstance(error, AnswerOversize),
         )
@@ -98,7 +100,7 @@ class GiveUp:
 
     reason: Stop
     retry_after_seconds: float | None = None
-    """When a route may be had again; None where waiting does not help or nobody knows."""
+    """When a door opens that is shut now; None where none has to, so that waiting would not help."""
     shut_by: frozenset[Door] = frozenset()
     """The doors that are shut, where those are the reason."""
 
@@ -110,7 +112,7 @@ class Plan:
     table: RouteTable
     deadline: Deadline
     max_attempts: int = 4
-    backoff: BackoffSettings = BackoffSettings()
+    backoff: BackoffSettings = field(default_factory=BackoffSettings)
     pinned_to: Account | None = None
     """The request holds state of this provider account and never moves to another."""
     passed_over: frozenset[Route] = frozenset()
@@ -135,23 +137,23 @@ class Plan:
         return step or self._hinted_route(exclude, now) or self._nothing_left(tried, now)
 
     def _excluded(self, tried: Sequence[Tried]) -> AbstractSet[Route]:
-        """The routes that a *first* try in this request may not go to."""
-        if not tried and self.pinned_to is None:
-            return self.passed_over
-        exclude = {attempt.route for attempt in tried} | self.passed_over
-        exclude.update(route for route in self.table if self._is_barred(route, tried))
+        """The routes that a first try in this request may not go to."""
+        exclude = self._unusable
+        if not tried:
+            return exclude
+        exclude = exclude.union(attempt.route for attempt in tried)
+        barring = [attempt for attempt in tried if _bars_others(attempt)]
+        if barring:
+            exclude |= {route for route in self.table if any(_is_barred(route, by) for by in barring)}
         return exclude
 
-    def _is_barred(self, route: Route, tried: Sequence[Tried]) -> bool:
-        desc = route.desc
-        if self.pinned_to is not None and desc.account != self.pinned_to:
-            return True
-        for attempt in tried:
-            if attempt.outcome is Outcome.CREDENTIAL and attempt.route.desc.account == desc.account:
-                return True
-            if attempt.is_context_length and not _has_larger_context(route, attempt.route):
-                return True
-        return False
+    @property
+    def _unusable(self) -> frozenset[Route]:
+        """The routes that this request may never go to."""
+        if self.pinned_to is None:
+            return self.passed_over
+        elsewhere = {route for route in self.table if route.desc.account != self.pinned_to}
+        return self.passed_over | elsewhere
 
     def _same_route(self, last: Tried, tried: Sequence[Tried], *, now: float, random: Random) -> Next | None:
         """Once more the route that just failed, if the fault may pass and there is time for it to."""
@@ -203,11 +205,23 @@ class Plan:
         return self._give_up(Stop.ROUTES_SPENT if tried else Stop.DOORS_SHUT, now)
 
     def _give_up(self, reason: Stop, now: float) -> GiveUp:
+        unusable = self._unusable
         return GiveUp(
             reason=reason,
-            retry_after_seconds=self.table.soonest_recovery(now),
-            shut_by=self.table.shut_by(now),
+            retry_after_seconds=self.table.soonest_recovery(now, unusable) or None,
+            shut_by=self.table.shut_by(now, unusable),
         )
+
+
+def _bars_others(attempt: Tried) -> bool:
+    return attempt.outcome is Outcome.CREDENTIAL or attempt.is_context_length
+
+
+def _is_barred(route: Route, by: Tried) -> bool:
+    """Whether what one route met would be met again here: the same key, or a context that is no larger."""
+    if by.is_context_length:
+        return not _has_larger_context(route, by.route)
+    return route.desc.account == by.route.desc.account
 
 
 def _is_final(last: Tried) -> bool:

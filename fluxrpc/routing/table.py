@@ -107,18 +107,19 @@ class RouteTable:
             return self._early_probe(now, exclude)
         return Selection(route, self._targets[route], early_probe=False)
 
-    def soonest_recovery(self, now: float) -> float | None:
-        """Seconds until some route can be had: 0 if one can now, None if the table is empty."""
-        if not self._routes:
+    def soonest_recovery(self, now: float, exclude: Collection[Route] = ()) -> float | None:
+        """Seconds until some route can be had, leaving out `exclude`: 0 if one can now, None if there is no route."""
+        routes = [route for route in self._routes if route not in exclude]
+        if not routes:
             return None
-        moment = min(route.ready_at() for route in self._routes)
-        if all(route.endpoint_breaker.shut_until > now for route in self._routes):
+        moment = min(route.ready_at() for route in routes)
+        if self._is_cut_off(now):
             moment = min(moment, self._next_probe_at())
         return _PROBE_OUT_SECONDS if moment == inf else max(0.0, moment - now)
 
-    def shut_by(self, now: float) -> frozenset[Door]:
-        """The doors that keep routes from being used: why a table has nothing to offer."""
-        doors = (route.shut_by(now) for route in self._routes)
+    def shut_by(self, now: float, exclude: Collection[Route] = ()) -> frozenset[Door]:
+        """The doors that keep routes from being used, leaving out `exclude`: why a table has nothing to offer."""
+        doors = (route.shut_by(now) for route in self._routes if route not in exclude)
         return frozenset(door for door in doors if door is not None)
 
     def _drawn(self, now: float, random: Random, exclude: Collection[Route]) -> Route | None:
@@ -162,15 +163,16 @@ class RouteTable:
         longest is asked, the more preferred one among equals. The measure is the last knock at any of the endpoints,
         so that all tables on the same endpoints share the same few probes.
         """
-        if any(route.endpoint_breaker.shut_until <= now for route in self._routes):
-            return None
-        if self._next_probe_at() > now:
+        if not self._is_cut_off(now) or self._next_probe_at() > now:
             return None
         ready = [route for route in self._routes if _is_probe_worth(route, now) and route not in exclude]
         if not ready:
             return None
         route = min(ready, key=lambda candidate: candidate.endpoint_breaker.knocked_at)
         return Selection(route, self._targets[route], early_probe=True)
+
+    def _is_cut_off(self, now: float) -> bool:
+        return all(route.endpoint_breaker.shut_until > now for route in self._routes)
 
     def _next_probe_at(self) -> float:
         return max(route.endpoint_breaker.knocked_at for route in self._routes) + self._probe_seconds
