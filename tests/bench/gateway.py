@@ -30,11 +30,12 @@ READY_SECONDS = 20
 PROMPT_CHARACTERS = 1850
 
 UNARY = "unary"
-HELD = "paced-400-20"
+HELD = "paced-1000-10"
+HELD_SLOWLY = "paced-100-100"
 FIRST = "paced-10-5"
 FLOOD_SINGLE = "paced-2000-2"
 FLOOD_BATCHED = "flood-40000-16"
-MODELS = (UNARY, HELD, FIRST, FLOOD_SINGLE, FLOOD_BATCHED)
+MODELS = (UNARY, HELD, HELD_SLOWLY, FIRST, FLOOD_SINGLE, FLOOD_BATCHED)
 
 
 def native_body(model: str, *, stream: bool) -> bytes:

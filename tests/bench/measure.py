@@ -121,6 +121,7 @@ class OpenStreams:
 
     cpu_microseconds_per_event: float
     resident_bytes: int
+    events_per_message: float
 
 
 def hold_streams(rig: Rig, subject: Subject, *, count: int, seconds: float) -> OpenStreams:
@@ -133,11 +134,17 @@ def hold_streams(rig: Rig, subject: Subject, *, count: int, seconds: float) -> O
         child.kill()
         child.communicate()
         raise
-    rig.load.finish(child)
-    return held
+    report = rig.load.finish(child)
+    spent_seconds, events, resident = held
+    return OpenStreams(
+        cpu_microseconds_per_event=spent_seconds / max(events, 1) * MICROSECONDS,
+        resident_bytes=resident,
+        events_per_message=report.events / report.messages,
+    )
 
 
-def _watch_streams(upstream: Upstream, pid: int, *, count: int, seconds: float) -> OpenStreams:
+def _watch_streams(upstream: Upstream, pid: int, *, count: int, seconds: float) -> tuple[float, int, int]:
+    """CPU seconds, events and resident bytes of the middle half of the time."""
     _await_streams(upstream, count, deadline=time.monotonic() + seconds)
     time.sleep(seconds / 4)
     cpu, events = cpu_seconds(pid), upstream.stats().events
@@ -145,9 +152,7 @@ def _watch_streams(upstream: Upstream, pid: int, *, count: int, seconds: float) 
     spent, passed = cpu_seconds(pid) - cpu, upstream.stats().events - events
     if upstream.stats().open_streams != count:
         raise BenchError("streams ended while they were being watched")
-    return OpenStreams(
-        cpu_microseconds_per_event=spent / max(passed, 1) * MICROSECONDS, resident_bytes=resident_bytes(pid)
-    )
+    return spent, passed, resident_bytes(pid)
 
 
 def _await_streams(upstream: Upstream, count: int, *, deadline: float) -> None:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.routing.repository import MAX_ENTRIES, RouteRepository
+from fluxrpc.routing.route import RouteDesc
+from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
+from fluxrpc.routing.table import RouteTable
 from fluxrpc.sse import Decoder
 from tests.bench.processes import BenchError
 
 REPEATS = 5
+GROWTH_ROUNDS = 15
 READ_BYTES = 64 * 1024
 LARGE_EVENT_BYTES = 16 * 1024 * 1024
 SMALL_STREAM_BYTES = 256 * 1024
+TABLE_ROUTES = 1000
+SELECTIONS = 500
+INSERTIONS = 5000
+MICROSECONDS = 1_000_000
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":" token"}}]}\n\n'
 
 Figures = dict[str, float]
@@ -50,12 +61,73 @@ def single_byte_growth() -> float:
 
 
 def _growth(half: bytes, whole: bytes, *, read_bytes: int, events: tuple[int, int]) -> float:
-    few, many = events
-    return fastest_seconds(lambda: decode(whole, read_bytes=read_bytes, expected_frames=many)) / fastest_seconds(
-        lambda: decode(half, read_bytes=read_bytes, expected_frames=few)
+    """The time of the whole over that of the half, each the least of several runs in turns."""
+    few, many = (
+        lambda stream=stream, count=count: decode(stream, read_bytes=read_bytes, expected_frames=count)
+        for stream, count in zip((half, whole), events, strict=True)
     )
+    rounds = [(fastest_seconds(few, repeats=1), fastest_seconds(many, repeats=1)) for _ in range(GROWTH_ROUNDS)]
+    return min(time_whole for _, time_whole in rounds) / min(time_half for time_half, _ in rounds)
+
+
+def still_clock() -> float:
+    """A clock that stands: no breaker recovers while it is measured."""
+    return 1.0
+
+
+def described_routes(count: int) -> Sequence[RouteDesc]:
+    """Routes of equal priority through one endpoint."""
+    service = Service(name="bench", base_urls={Protocol.OPENAI: "http://127.0.0.1:1/v1"})
+    endpoint, credential = ServiceEndpoint(service, still_clock), Credential("sk-bench")
+    return [
+        RouteDesc(name=f"route-{number}", endpoint=endpoint, model=f"model-{number}", credential=credential)
+        for number in range(count)
+    ]
+
+
+def selection_microseconds() -> float:
+    """One selection from 1,000 routes of equal priority whose breakers are open, but for one in their midst."""
+    repository = RouteRepository(still_clock)
+    routes = [repository.find_or_create(desc) for desc in described_routes(TABLE_ROUTES)]
+    chosen = routes[TABLE_ROUTES // 2]
+    for route in routes:
+        while route is not chosen and route.is_available(still_clock()):
+            route.breaker.record_failure()
+    table, draw = RouteTable(routes, Protocol.OPENAI), random.Random(1).random
+    selection = table.select(still_clock(), draw)
+    if selection is None or selection.route is not chosen:
+        raise BenchError("the one route that can be had was not selected")
+
+    def select() -> None:
+        for _ in range(SELECTIONS):
+            table.select(still_clock(), draw)
+
+    return fastest_seconds(select) / SELECTIONS * MICROSECONDS
+
+
+def insertion_microseconds() -> float:
+    """One new route for a repository that is full, so that each also evicts."""
+    descriptions = described_routes(MAX_ENTRIES + INSERTIONS * REPEATS)
+    repository = RouteRepository(still_clock)
+    for desc in descriptions[:MAX_ENTRIES]:
+        repository.find_or_create(desc)
+    waiting = iter(descriptions[MAX_ENTRIES:])
+
+    def insert() -> None:
+        for _ in range(INSERTIONS):
+            repository.find_or_create(next(waiting))
+
+    seconds = fastest_seconds(insert)
+    if len(repository) != MAX_ENTRIES:
+        raise BenchError(f"the repository holds {len(repository)} entries")
+    return seconds / INSERTIONS * MICROSECONDS
 
 
 def measure() -> Figures:
     """Every figure of this module."""
-    return {"sse_large": large_event_growth(), "sse_bytes": single_byte_growth()}
+    return {
+        "select": selection_microseconds(),
+        "insert": insertion_microseconds(),
+        "sse_large": large_event_growth(),
+        "sse_bytes": single_byte_growth(),
+    }
