@@ -100,6 +100,7 @@ def _text(ok: Ok, ask: Ask, *, has_calls: bool) -> tuple[tuple[str, ...], Finish
     if has_calls or ok.refusal or ok.finish == "content_filter":
         return (), "stop", None
     text = ask.prompt if ok.echo else default_answer(ask.model, ask.prompt)
+    text = text.removeprefix(ask.prefill)
     finish: Finish = "stop"
     hits = [(at, stop) for stop in ask.stops if stop and (at := text.find(stop)) >= 0]
     stopped_by = None

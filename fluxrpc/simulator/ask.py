@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fluxrpc.simulator.text import texts
+
 Json = dict[str, Any]
 
 
@@ -45,6 +47,8 @@ class Ask:
     stops: tuple[str, ...] = ()
     token_limit: int | None = None
     choices: int = 1
+    prefill: str = ""
+    """Text of the assistant's turn that the request ends in."""
     sse: bool = True
     """False: a gemini stream as one growing JSON array."""
 
@@ -134,6 +138,12 @@ def last_text(messages: Any, is_user: Callable[[Json], bool], read: Callable[[An
         if isinstance(message, dict) and is_user(message) and (text := read(message)):
             return text
     return ""
+
+
+def last_assistant_text(messages: list[Json]) -> str:
+    """The text of the last message if it is the assistant's, or an empty string."""
+    last = messages[-1]
+    return " ".join(texts(last)) if last.get("role") in {"assistant", "model"} else ""
 
 
 def as_stops(value: Any) -> tuple[str, ...]:

@@ -74,9 +74,11 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:  # noqa: D102  # asyncio's contract
         self._may_write.clear()
+        self._hold_back(is_held_back=True)
 
     def resume_writing(self) -> None:  # noqa: D102  # asyncio's contract
         self._may_write.set()
+        self._hold_back(is_held_back=False)
 
     def abort(self) -> None:
         """End at once, without a word."""
@@ -91,6 +93,11 @@ class Connection(asyncio.Protocol):
         seen.socket_closed_by_peer = True
         seen.socket_closed_at = seen.finished = self._stage.clock()
         self._stage.book.changed()
+
+    def _hold_back(self, *, is_held_back: bool) -> None:
+        if self._seen is not None:
+            self._seen.is_held_back = is_held_back
+            self._stage.book.changed()
 
     def _next(self) -> None:
         if self._task is not None or self.transport.is_closing():

@@ -188,10 +188,12 @@ def _huge_stream(scene: Scene, fault: Fault) -> Iterator[Step]:
 
 
 def split_frames(frames: list[Frame], after_events: int) -> tuple[list[Frame], list[Frame]]:
-    """Up to the given number of content events, and the rest; 0: right before the first one.
+    """Up to the given number of content events, and the rest; 0: right before the first one, -1: nothing.
 
     With fewer content events than asked for, the first part ends after the last of them.
     """
+    if after_events < 0:
+        return [], frames
     places = [at for at, frame in enumerate(frames) if frame.role == "content"]
     if after_events < 1:
         at = places[0] if places else min(1, len(frames))
@@ -256,6 +258,33 @@ def _error_event(scene: Scene, fault: Fault) -> Iterator[Step]:
     return play_items(scene, fault.answer, [*kept, *scene.dialect.error_frames(_told(scene, fault))])
 
 
+def _bare_error(scene: Scene, fault: Fault) -> Iterator[Step]:
+    """The error as JSON of its own between the events, where a reader of events does not see it."""
+    if not scene.ask.stream:
+        return _error_in_200(scene, fault)
+    kept, _ = split_frames(scene.frames(fault.answer), fault.after_events)
+    bare = Frame(data=scene.dialect.error(_told(scene, fault)), role="bare")
+    return play_items(scene, fault.answer, [*kept, bare])
+
+
+def _failed_response(scene: Scene, fault: Fault) -> Iterator[Step]:
+    """responses: an answer whose status is `failed`; elsewhere there is no such thing, and it is an error event."""
+    if scene.dialect.failed is None:
+        return _error_event(scene, fault)
+    frame = scene.dialect.failed(scene.ask, scene.answer(fault.answer), _told(scene, fault))
+    if not scene.ask.stream:
+        return play_body(scene, fault.answer, dump(frame.data["response"]).encode())
+    kept, _ = split_frames(scene.frames(fault.answer), fault.after_events)
+    return play_items(scene, fault.answer, [*kept, frame])
+
+
+def _prefill_rejected(scene: Scene, fault: Fault) -> Iterator[Step]:
+    if not scene.ask.prefill:
+        return play_ok(scene, fault.answer)
+    message = fault.message or "This model does not support assistant message prefill."
+    return play_problem(scene, replace(fault, kind="bad_request", message=message))
+
+
 def _no_terminator(scene: Scene, fault: Fault) -> Iterator[Step]:
     if not scene.ask.stream:
         return play_unary(scene, fault.answer)
@@ -315,4 +344,7 @@ _PLAYERS: Mapping[str, _Player] = {
     "events_after_end": _events_after_end,
     "no_usage": _no_usage,
     "unknown_event": _unknown_event,
+    "bare_error": _bare_error,
+    "failed_response": _failed_response,
+    "prefill_rejected": _prefill_rejected,
 }

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fluxrpc.simulator.script import Shape
 
-FrameRole = Literal["opening", "content", "finish", "usage", "terminator", "comment"]
+FrameRole = Literal["opening", "content", "finish", "usage", "terminator", "comment", "bare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,8 @@ def frame_bytes(frame: Frame, shape: Shape) -> bytes:
     """The frame with its closing blank line."""
     if frame.role == "comment":
         lines = [f": {frame.data}"]
+    elif frame.role == "bare":
+        lines = [dump(frame.data)]
     else:
         text = frame.data if isinstance(frame.data, str) else dump(frame.data)
         if shape.multiline and not isinstance(frame.data, str):

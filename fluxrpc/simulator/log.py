@@ -37,6 +37,9 @@ class Seen:
     events_sent: int = 0
     """Content events of a stream; opening frames, pings and endings are not counted."""
     bytes_sent: int = 0
+    """Head and body bytes given to the socket."""
+    is_held_back: bool = False
+    """The peer reads slower than the simulator writes: the writer waits at this moment."""
 
 
 @dataclass(slots=True)

@@ -104,6 +104,7 @@ CLAUSES: dict[str, tuple[str, _Make]] = {
     "context-length": ("the prompt is too long", lambda _: Fault("context_length")),
     "content-filter": ("rejected by the content filter", lambda _: Fault("content_filter")),
     "overloaded": ("the protocol's overload status", lambda _: Fault("overloaded")),
+    "no-prefill": ("400 if the request ends in the assistant's turn", lambda _: Fault("prefill_rejected")),
     # before the first event
     "reset": ("RST instead of an answer", lambda _: Fault("reset")),
     "reset-reused": ("RST on a reused connection only", lambda _: Fault("reset", on="reused")),
@@ -135,6 +136,15 @@ CLAUSES: dict[str, tuple[str, _Make]] = {
     "unknown-after-N": (
         "an unknown event after N good ones",
         lambda f: Fault("unknown_event", after_events=int(f["n"])),
+    ),
+    "error-first": ("an error event before everything else", lambda _: Fault("error_event", after_events=-1)),
+    "bare-error-after-N": (
+        "JSON of an error outside any event after N good ones",
+        lambda f: Fault("bare_error", after_events=int(f["n"])),
+    ),
+    "failed-after-N": (
+        "an answer of status failed (responses) after N good events",
+        lambda f: Fault("failed_response", after_events=int(f["n"])),
     ),
     "no-end": ("finished, no terminator, body ends", lambda _: Fault("no_terminator", how="end")),
     "no-end-open": ("finished, no terminator, stays open", lambda _: Fault("no_terminator")),

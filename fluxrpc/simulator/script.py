@@ -22,7 +22,9 @@ FaultKind = Literal[
     "json_for_stream", "redirect", "huge_body", "huge_headers", "raw_body",
     # inside a stream
     "cut", "stall", "malformed", "no_terminator", "error_event", "duplicate_terminator", "events_after_end",
-    "no_usage", "unknown_event",
+    "no_usage", "unknown_event", "bare_error", "failed_response",
+    # only where the last turn is the assistant's
+    "prefill_rejected",
 ]  # fmt: skip
 
 
@@ -81,7 +83,10 @@ class Ok:
     """A healthy answer. Everything left out is derived from the request, deterministically."""
 
     text: str | None = None
-    """None: derived from the prompt. A given text is said verbatim, whatever limits the request sets."""
+    """None: derived from the prompt, going on from a last turn of the assistant that begins it.
+
+    A given text is said verbatim, whatever limits the request sets.
+    """
     echo: bool = False
     """Say the last user text."""
     fragments: tuple[str, ...] | None = None
@@ -105,7 +110,7 @@ class Fault:
     """A way of failing; `kind` says which of the other fields count.
 
     `after_events` counts content events: text, reasoning, refusal, the start of a call or a piece of its arguments.
-    The opening frames of the protocol are sent before the first one and are not counted.
+    The opening frames of the protocol are sent before the first one and are not counted; -1 is before even those.
     """
 
     kind: FaultKind
@@ -141,7 +146,7 @@ class Fault:
     content_type: str = "application/json"
     """raw_body."""
     problem: FaultKind = "overloaded"
-    """error_in_200, error_event: which error is told."""
+    """error_in_200, error_event, bare_error, failed_response: which error is told."""
     answer: Ok = field(default_factory=Ok)
     """What is being answered when the fault strikes."""
 

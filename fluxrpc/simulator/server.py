@@ -26,7 +26,10 @@ _NOTHING = Ask(model="", stream=False, body={}, prompt="", input_tokens=0)
 
 
 class Simulator:
-    """LLM providers on one port, in all five protocols. Use as an async context manager, in one event loop."""
+    """LLM providers on one port, in all five protocols. Use as an async context manager, in one event loop.
+
+    It may be entered again after it was left: same port, scripts and log. So a host goes down and comes back.
+    """
 
     def __init__(
         self,

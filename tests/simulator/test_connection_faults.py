@@ -127,11 +127,10 @@ async def test_a_slow_reader_holds_the_writer(sim: Simulator) -> None:
     client = await RawClient.connect(sim)
     client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # asyncio types the write half only
     client.writer.write(request_bytes("openai", f"sim-huge-body-{1 << 26}"))
-    await sim.wait_for(lambda: sim.log and sim.log[-1].first_byte_sent is not None)
-    for _ in range(200):
-        await client.writer.drain()
-    held = sim.log[-1].bytes_sent
-    assert held < 1 << 24
+    await sim.wait_for(lambda: sim.log and sim.log[-1].is_held_back)
+    assert sim.log[-1].bytes_sent < 1 << 25
+    client.writer.transport.resume_reading()  # type: ignore[attr-defined]  # likewise
+    await client.reader.readexactly(1 << 25)
     await client.close()
     await sim.wait_for(lambda: sim.log[-1].socket_closed_by_peer)
 

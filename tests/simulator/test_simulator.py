@@ -154,3 +154,16 @@ async def test_the_command_prints_its_addresses_and_ends_on_a_signal() -> None:
     assert all(url.startswith("http://127.0.0.1:") for _, url in lines)
     process.send_signal(signal.SIGTERM)
     assert await process.wait() == 0
+
+
+async def test_a_host_goes_down_and_comes_back() -> None:
+    sim = Simulator()
+    async with sim:
+        await ask(sim, "openai", "m")
+        port = sim.port
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+    async with sim:
+        assert sim.port == port
+        assert (await ask(sim, "openai", "m")).status == 200
+    assert len(sim.log) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -165,3 +166,58 @@ async def test_big_event_and_half_surrogates(sim: Simulator, protocol: str) -> N
     body = (await ask(sim, protocol, "m", stream=True)).body
     assert b'"\\ud83d"' in body
     assert b'"\\ude00"' in body
+
+
+@EACH
+async def test_error_where_no_event_is(sim: Simulator, protocol: str) -> None:
+    first = await ask(sim, protocol, "sim-error-first", stream=True)
+    assert len(first.data) == 1
+    assert "overloaded" in json.dumps(first.data).lower()
+    sim.script("m", Fault("bare_error", after_events=2, problem="server_error", answer=ABCDE))
+    bare = await ask(sim, protocol, "m", stream=True)
+    assert len(said(bare)) == 2
+    assert "had an error" in json.loads(bare.body.strip().rpartition(b"\n")[2]).__repr__()
+    assert "had an error" not in json.dumps(bare.data)
+
+
+@EACH
+async def test_failed_response(sim: Simulator, protocol: str) -> None:
+    stream = await ask(sim, protocol, "sim-failed-after-1", stream=True)
+    unary = await ask(sim, protocol, "sim-failed-after-1")
+    assert stream.ended == unary.ended == "complete"
+    if protocol == "responses":
+        assert stream.data[-1]["type"] == "response.failed"
+        for response in (stream.data[-1]["response"], unary.json):
+            assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
+    else:
+        assert "overloaded" in stream.body.decode().lower()
+
+
+@EACH
+async def test_faults_of_streams_on_unary_requests(sim: Simulator, protocol: str) -> None:
+    for name in ("sim-no-end", "sim-double-end", "sim-late-event", "ok"):
+        answer = await ask(sim, protocol, name)
+        assert "All is well." in json.dumps(answer.json), name
+    broken = await ask(sim, protocol, "sim-malformed-after-1")
+    with pytest.raises(json.JSONDecodeError):
+        _ = broken.json
+    assert "tokens" not in (await ask(sim, protocol, "sim-no-usage")).body.decode().replace("max_output_tokens", "")
+    for name in ("sim-error-after-1", "sim-bare-error-after-1"):
+        told = await ask(sim, protocol, name)
+        assert (told.status, "overloaded" in told.body.decode().lower()) == (200, True)
+
+
+@EACH
+async def test_prefill(sim: Simulator, protocol: str) -> None:
+    turns = [("user", "hello dear model"), ("assistant", "hello dear")]
+    names = {"user": "user", "assistant": "model"}
+    fields: Any = {
+        "input" if protocol == "responses" else "messages": [{"role": role, "content": text} for role, text in turns]
+    }
+    if protocol == "gemini":
+        fields = {"contents": [{"role": names[role], "parts": [{"text": text}]} for role, text in turns]}
+    rest = await ask(sim, protocol, "echo", **fields)
+    assert '" model"' in json.dumps(rest.json)
+    rejected = await ask(sim, protocol, "sim-no-prefill", **fields)
+    assert (rejected.status, "prefill" in rejected.body.decode()) == (400, True)
+    assert (await ask(sim, protocol, "sim-no-prefill")).status == 200

@@ -31,6 +31,8 @@ class Dialect:
     """Response headers by the serial number of the request."""
     unknown_event: Frame
     ping: Frame | None = None
+    failed: Callable[[Ask, Answer, Problem], Frame] | None = None
+    """The last event of an answer that failed on the way, where the protocol has an answer with that status."""
 
 
 def path_pattern(version: str, tail: str) -> re.Pattern[str]:

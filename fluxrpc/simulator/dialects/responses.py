@@ -13,6 +13,7 @@ from fluxrpc.simulator.ask import (
     Problem,
     bearer,
     check_key,
+    last_assistant_text,
     last_text,
     missing,
     read_json,
@@ -54,6 +55,7 @@ def _read(request: HttpRequest) -> Ask:
         body=body,
         prompt=prompt,
         input_tokens=count_words(body.get("instructions"), source),
+        prefill="" if isinstance(source, str) else last_assistant_text(source),
         tools=tuple(OfferedTool(name=tool["name"], schema=tool.get("parameters") or {}) for tool in tools),
         forced_tool=_forced(body.get("tool_choice")),
         token_limit=body.get("max_output_tokens"),
@@ -204,6 +206,14 @@ def _write(ask: Ask, answer: Answer) -> tuple[list[Frame], Json]:
     return writer.frames, final
 
 
+def _failed(ask: Ask, answer: Answer, problem: Problem) -> Frame:
+    inner = {"code": "rate_limit_exceeded" if problem.word == "rate_limit" else "server_error"}
+    error = {**inner, "message": message_of(problem)}
+    response = {**_envelope(ask, answer), "status": "failed", "error": error}
+    data = {"type": "response.failed", "sequence_number": 999, "response": response}
+    return Frame(event="response.failed", data=data, role="finish")
+
+
 def _unary(ask: Ask, answer: Answer) -> Json:
     return _write(ask, answer)[1]
 
@@ -239,5 +249,6 @@ DIALECT = Dialect(
     error=_error,
     error_frames=_error_frames,
     headers=openai.headers,
+    failed=_failed,
     unknown_event=Frame(event="response.future_event", data={"type": "response.future_event", "sequence_number": 998}),
 )
