@@ -99,7 +99,6 @@ def test_recovers_through_exactly_one_probe() -> None:
     assert bench.state is HALF_OPEN
     assert bench.breaker.acquire() is None
     assert bench.breaker.acquire(early=True) is None
-    assert not bench.breaker.is_available
     assert bench.breaker.remaining_seconds == inf
     bench.breaker.report(probe, Verdict.SUCCESS)
     assert bench.breaker.snapshot().failures == 0

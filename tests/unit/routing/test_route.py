@@ -8,7 +8,7 @@ import pytest
 from fluxrpc.errors import AnswerFault, NetworkFault, Outcome, ProviderError, SilenceFault
 from fluxrpc.resilience.blame import Blame
 from fluxrpc.resilience.breaker import BreakerState
-from fluxrpc.routing.route import Door, Route, RouteDesc
+from fluxrpc.routing.route import Door, Route, RouteDesc, RouteHealth
 from fluxrpc.routing.service_endpoint import Account, Credential, ServiceEndpoint
 from tests.unit.routing.world import World, meet, permit_of
 
@@ -184,6 +184,14 @@ def test_a_cut_after_the_commit_is_a_new_failure() -> None:
     a.record_failure(provider_error(Outcome.CREDENTIAL))
     assert a.door.shut_until == world.now + 1800
     assert a.breaker.snapshot().failures == 2
+
+
+def test_a_route_works_without_a_repository() -> None:
+    world = World()
+    desc = world.desc("a")
+    route = Route(desc, RouteHealth(desc.identity_key, desc.breaker, world.clock))
+    meet(route, *[Outcome.MODEL] * 3)
+    assert not route.is_available(world.now)
 
 
 def test_a_hook_that_raises_costs_no_place() -> None:
