@@ -137,17 +137,17 @@ class RouteTable:
     def _found(self, now: float, random: Random, exclude: Collection[Route]) -> Route | None:
         """Go through the table to the first priority with something to offer, and draw from all that it has.
 
-        The doors are compared in place: over a thousand routes a call for each costs four times as much.
+        The doors are compared in place, the likeliest first, because over a thousand routes a call for each costs
+        several times as much. The rest is asked only of what is left, up to the end of the first priority found.
         """
+        awake = [
+            route
+            for route in self._routes
+            if route.breaker.shut_until <= now and route.endpoint_breaker.shut_until <= now
+        ]
         found: list[Route] = []
-        for route in self._routes:
-            if (
-                route.breaker.shut_until > now
-                or route.endpoint_breaker.shut_until > now
-                or route.door.shut_until > now
-                or route.hint.shut_until > now
-                or route in exclude
-            ):
+        for route in awake:
+            if route.door.shut_until > now or route.hint.shut_until > now or route in exclude:
                 continue
             if found and route.desc.priority != found[0].desc.priority:
                 break
