@@ -17,6 +17,7 @@ from fluxrpc_client.v1 import (
     ExecuteRequest,
     ExecuteResponse,
     ExecuteStreamResponse,
+    ListModelsRequest,
     MessageRequest,
     NativeRequest,
     Started,
@@ -116,6 +117,11 @@ class Client:
                 call.cancel()
                 break
         return got
+
+    def available_routes(self) -> int:
+        """How many routes of our model would be tried now."""
+        listed = self._stub.ListModels(ListModelsRequest(), timeout=CALL_SECONDS, metadata=self._metadata)
+        return sum(model.available_route_count for model in listed.models if model.name == ALIAS)
 
     def refusal(self, request: ExecuteRequest) -> Refusal:
         """The failure of a call that must fail. Raises CheckFailed where it succeeds."""

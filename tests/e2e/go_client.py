@@ -19,7 +19,7 @@ def check_go_client(transcript: Transcript, service: Service, folder: Path) -> N
     """Every call once more, from Go. Without Go installed it says so and checks nothing."""
     go = shutil.which("go")
     if go is None:
-        transcript.note("Go is not installed: its client is not checked")
+        transcript.heading("Go is not installed: its client is not checked")
         return
     program = folder / "goclient"
     build = [go, "build", "-buildvcs=false", "-o", str(program), "."]

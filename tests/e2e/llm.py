@@ -6,7 +6,6 @@ Not the server itself (that is llm_server.py, which runs with an interpreter of 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import subprocess
 import time
@@ -56,7 +55,7 @@ class Llm:
         began = time.monotonic()
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
-                [*command, "--threads", str(min(os.cpu_count() or 1, 4))],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -25,10 +25,12 @@ CHAT_TEMPLATE = (
     "{%- if add_generation_prompt -%}Assistant:{%- endif -%}"
 )
 CONTEXT_TOKENS = 4096
+# Threads of llama.cpp wait for each other by spinning: a second one is a loss wherever the machine has other work.
+THREADS = 1
 SLOTS = 2
 
 
-def server_params(*, port: int, alias: str, threads: int) -> xllamacpp.CommonParams:
+def server_params(*, port: int, alias: str) -> xllamacpp.CommonParams:
     """The settings of llama.cpp for one small, repeatable server."""
     params = xllamacpp.CommonParams()
     params.model.path = str(assemble(Path(sys.prefix) / MODEL_NAME))
@@ -37,7 +39,7 @@ def server_params(*, port: int, alias: str, threads: int) -> xllamacpp.CommonPar
     params.port = port
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = SLOTS
-    params.cpuparams.n_threads = threads
+    params.cpuparams.n_threads = THREADS
     params.use_jinja = True
     params.chat_template = CHAT_TEMPLATE
     params.sampling.seed = 1
@@ -48,7 +50,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--alias", required=True, help="the model name that answers carry")
-    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     server = xllamacpp.Server(server_params(**vars(arguments)))
     print(f"listening on {server.listening_address}", flush=True)  # noqa: T201  # its log

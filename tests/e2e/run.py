@@ -132,12 +132,13 @@ def check_death(transcript: Transcript, client: Client, llm: Llm) -> None:
         refusal = client.refusal(native_request(NATIVE_CALLS[0]))
         transcript.note(str(refusal))
         expect_equal(refusal.code, "UNAVAILABLE", "the status")
-    with transcript.check("the breaker is open: the call after it is refused at once"):
+    with transcript.check("the breaker is open: the call after it is refused at once", grpc.RpcError):
         began = time.monotonic()
         refusal = client.refusal(native_request(NATIVE_CALLS[0]))
         transcript.note(f"{refusal} ({(time.monotonic() - began) * 1000:.0f} ms)")
         expect_equal((refusal.code, refusal.reason), ("UNAVAILABLE", "CIRCUIT_OPEN"), "the status")
         expect(refusal.retry_seconds is not None, "it does not say when to come back")
+        expect_equal(client.available_routes(), 0, "the number of available routes")
 
 
 def check_recovery(transcript: Transcript, client: Client, llm: Llm) -> None:
@@ -160,6 +161,7 @@ def check_recovery(transcript: Transcript, client: Client, llm: Llm) -> None:
             f"answered {time.monotonic() - began:.1f} s after the restart, {refused} calls refused before "
             f"(recovery {RECOVERY_SECONDS} s)"
         )
+        expect_equal(client.available_routes(), 1, "the number of available routes")
     with transcript.check("a stream runs to its end again", grpc.RpcError):
         transcript.note(native_stream(client, NATIVE_CALLS[0]))
 

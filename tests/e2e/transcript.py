@@ -33,14 +33,14 @@ class Transcript:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     passed: int = 0
     failed: int = 0
+    _notes: list[str] = field(default_factory=list)
 
     def heading(self, text: str) -> None:
         self._write(f"\n{text}")
 
     def note(self, text: str) -> None:
-        """A detail below the check that is running, or below the last."""
-        for line in text.splitlines():
-            self._write(INDENT + line)
+        """A detail of the check that is running: it is written below its line."""
+        self._notes += text.splitlines()
 
     @contextmanager
     def check(self, title: str, failure: type[Exception] = CheckFailed) -> Iterator[None]:
@@ -58,8 +58,10 @@ class Transcript:
         self.passed += passed
         self.failed += not passed
         self._write(f"  {'ok  ' if passed else 'FAIL'} {title} ({seconds:.2f} s)")
-        if detail:
-            self.note(detail)
+        self.note(detail)
+        for line in self._notes:
+            self._write(INDENT + line)
+        self._notes.clear()
 
     def close(self) -> int:
         """Writes the count; gives the exit code."""
