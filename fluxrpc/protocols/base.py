@@ -97,7 +97,10 @@ class AnswerStream(Interface):
     """The model name in the answer; "" where it gave none."""
     malformed: int
     """Events that were not passed on because they were broken."""
-    notes: Sequence[TranslationNote]
+
+    @property
+    def notes(self) -> Sequence[TranslationNote]:
+        """What the translation changed so far."""
 
     @property
     def usage(self) -> Usage | None:

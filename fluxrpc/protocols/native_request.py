@@ -6,68 +6,73 @@ passed on as the same object, and nothing but the named fields ever changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import RequestHead
 from fluxrpc.protocols.json_scan import Edit, Span, apply, find_spans, insert_first, remove_field
+from fluxrpc.protocols.json_text import decode_request
 
 Change = Edit | bytes
 """An edit, or the text of a field to insert at the start."""
 
-NO_RAW = msgspec.Raw(b"")
-"""Stands for a field that is absent."""
+
+Fields = dict[str, msgspec.Raw]
+"""The top-level fields of a body. Values stay text: the caller may have written them as he likes."""
+
+_FIELDS = msgspec.json.Decoder(Fields)
+_REPLACED = frozenset({"model", "stream"})
 
 
-class ModelFields(msgspec.Struct):
-    """What every such body may hold. Values stay text: the caller may have written them as he likes."""
+def read_fields(body: bytes) -> Fields:
+    """The fields of a caller's body, all of it checked.
 
-    model: msgspec.Raw = NO_RAW
-    stream: msgspec.Raw = NO_RAW
+    Raises:
+        InvalidRequest: not JSON, not an object, nested too deep, not UTF-8, half of a surrogate pair.
+    """
+    return decode_request(_FIELDS, body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BodySplices:
-    """The places of the fields that we replace, with their present values (b"" where absent)."""
+class BodySplices(NamedTuple):
+    """The places of the fields that we replace."""
 
+    body: bytes
     spans: dict[str, Span]
-    stream: bytes
-    stream_options: bytes
+
+    def text(self, name: str) -> bytes:
+        """The present value of a field; b"" where it is absent."""
+        span = self.spans.get(name)
+        return self.body[span.start : span.end] if span else b""
 
 
 def read_model_head(
-    fields: ModelFields,
+    fields: Fields,
     body: bytes,
     *,
-    stream_options: bytes = b"",
+    replaced: Collection[str] = _REPLACED,
     includes_usage: bool = False,
     holds_state: bool = False,
 ) -> RequestHead:
-    """The head of a body that has been decoded into `fields`.
+    """The head of a body; `replaced` names the fields that may have to be changed.
 
     Raises:
         InvalidRequest: `model` is not a string, or a field that we replace is there twice.
     """
-    model, stream = bytes(fields.model), bytes(fields.stream)
-    if model and model[:1] != b'"':
-        raise InvalidRequest.at("model", "a string is expected")
-    values = {}
-    if model:
-        values["model"] = model
-    if stream:
-        values["stream"] = stream
-    if stream_options:
-        values["stream_options"] = stream_options
+    spans = find_spans(body, fields, replaced)
+    span = spans.get("model")
+    model = None
+    if span is not None:
+        text = body[span.start : span.end]
+        if text[:1] != b'"':
+            raise InvalidRequest.at("model", "a string is expected")
+        model = _decode_name(text)
     return RequestHead(
-        model=msgspec.json.decode(model, type=str) if model else None,
-        includes_usage=includes_usage,
-        holds_state=holds_state,
-        splices=BodySplices(spans=find_spans(body, values), stream=stream, stream_options=stream_options),
+        model=model, includes_usage=includes_usage, holds_state=holds_state, splices=BodySplices(body, spans)
     )
 
 
@@ -85,7 +90,8 @@ def write_body(head: RequestHead, body: bytes, *, model: str, stream: bool, more
     if head.model != model:
         changes.append(_set_field(splices, "model", _encode_name(model)))
     # An absent or null switch already means `false`.
-    if splices.stream != b"true" if stream else splices.stream not in (b"", b"null", b"false"):
+    switch = splices.text("stream")
+    if switch != b"true" if stream else switch not in (b"", b"null", b"false"):
         changes.append(_set_field(splices, "stream", b"true" if stream else b"false"))
     if not changes:
         return body
@@ -109,6 +115,11 @@ def _set_field(splices: BodySplices, name: str, value: bytes) -> Change:
 
 
 @lru_cache(maxsize=1024)
+def _decode_name(text: bytes) -> str:
+    return msgspec.json.decode(text, type=str)
+
+
+@lru_cache(maxsize=1024)
 def _encode_name(model: str) -> bytes:
     return msgspec.json.encode(model)
 
@@ -124,23 +135,18 @@ class StateMarks:
     keys: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
 
-    def found_in(self, body: bytes, conversation: Callable[[], bytes]) -> bool:
-        """Whether the conversation refers to state. `conversation` gives its JSON text, asked for only on suspicion."""
-        for word in self.keys:
-            if b'"%s"' % word.encode() in body:
+    def found_in(self, body: bytes, conversation: msgspec.Raw | None) -> bool:
+        """Whether the conversation, a part of the body, refers to state."""
+        if conversation is None:
+            return False
+        for needle in _needles(self):
+            if needle in body:
                 break
         else:
-            for word in self.types:
-                if b'"%s"' % word.encode() in body:
-                    break
-            else:
-                return False
-        text = conversation()
-        if not text:
             return False
         try:
-            root = msgspec.json.decode(text)
-        except msgspec.DecodeError:  # a number beyond a double: legal, and we cannot look closer
+            root = msgspec.json.decode(conversation)
+        except msgspec.DecodeError:  # a number beyond a double: legal, but we cannot look closer
             return True
         return self._is_below(root)
 
@@ -157,10 +163,15 @@ class StateMarks:
         return False
 
 
+@lru_cache
+def _needles(marks: StateMarks) -> tuple[bytes, ...]:
+    return tuple(b'"%s"' % word.encode() for word in marks.keys + marks.types)
+
+
 # Below these keys stands what a tool was given or gave: its fields mean nothing to a provider.
 _FREE_FORM = frozenset({"input_schema", "parameters", "arguments", "args"})
 
 
-def is_present(value: msgspec.Raw) -> bool:
-    """Whether a field is there with a value other than null or an empty string."""
-    return bytes(value) not in (b"", b"null", b'""')
+def is_present(fields: Fields, *names: str) -> bool:
+    """Whether one of the fields is there with a value other than null or an empty string."""
+    return any(bytes(fields[name]) not in (b"null", b'""') for name in names if name in fields)

@@ -10,6 +10,7 @@ from fluxrpc.protocols.base import NativeCodec, Protocol, TypedCodec
 from fluxrpc.protocols.cohere.native import CohereNative
 from fluxrpc.protocols.gemini.native import GeminiNative
 from fluxrpc.protocols.openai.native import OpenAINative
+from fluxrpc.protocols.openai.typed import OpenAITyped
 from fluxrpc.protocols.responses.native import ResponsesNative
 
 NATIVE: Mapping[Protocol, NativeCodec] = MappingProxyType(
@@ -23,5 +24,5 @@ NATIVE: Mapping[Protocol, NativeCodec] = MappingProxyType(
 )
 """The native half of each protocol."""
 
-TYPED: Mapping[Protocol, TypedCodec] = MappingProxyType({})
+TYPED: Mapping[Protocol, TypedCodec] = MappingProxyType({Protocol.OPENAI: OpenAITyped()})
 """The typed half, where there is one."""

@@ -18,12 +18,10 @@ from fluxrpc.protocols.base import (
     WireOptions,
     WireRequest,
 )
-from fluxrpc.protocols.json_text import decode_request
 from fluxrpc.protocols.native_request import (
-    NO_RAW,
-    ModelFields,
     StateMarks,
     is_present,
+    read_fields,
     read_model_head,
     write_body,
 )
@@ -31,12 +29,6 @@ from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_whole
 
 PATH = "/v1/messages"
-
-
-class _Fields(ModelFields):
-    messages: msgspec.Raw = NO_RAW
-    container: msgspec.Raw = NO_RAW
-    fallback_credit_token: msgspec.Raw = NO_RAW
 
 
 class _Message(msgspec.Struct):
@@ -51,7 +43,6 @@ class _Container(msgspec.Struct):
     id: str | None = None
 
 
-_FIELDS = msgspec.json.Decoder(_Fields)
 _MESSAGE = msgspec.json.Decoder(_Message)
 # Signatures and withheld reasoning are bound to the model, not to an account: they may move to another credential.
 _STATE = StateMarks(keys=("file_id",))
@@ -64,11 +55,11 @@ class AnthropicNative:
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
-        fields = decode_request(_FIELDS, body)
+        fields = read_fields(body)
         holds_state = (
-            is_present(fields.fallback_credit_token)
-            or _names_container(bytes(fields.container))
-            or _STATE.found_in(body, lambda: bytes(fields.messages))
+            is_present(fields, "fallback_credit_token")
+            or _names_container(fields.get("container"))
+            or _STATE.found_in(body, fields.get("messages"))
         )
         return read_model_head(fields, body, holds_state=holds_state)
 
@@ -104,11 +95,12 @@ class AnthropicNative:
         return errors.write_error(status, message, code)
 
 
-def _names_container(container: bytes) -> bool:
+def _names_container(container: msgspec.Raw | None) -> bool:
     """A string is an id; an object may only list skills for a new container."""
-    if container[:1] == b'"':
-        return container != b'""'
+    if container is None:
+        return False
     try:
-        return bool(container) and bool(msgspec.json.decode(container, type=_Container).id)
+        named = msgspec.json.decode(container, type=str | _Container | None)
     except msgspec.ValidationError:
         return False
+    return bool(named.id if isinstance(named, _Container) else named)

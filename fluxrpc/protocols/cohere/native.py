@@ -19,8 +19,7 @@ from fluxrpc.protocols.cohere import errors
 from fluxrpc.protocols.cohere.finish import FAILURES
 from fluxrpc.protocols.cohere.stream import CohereWatch
 from fluxrpc.protocols.cohere.usage import WireUsage, to_usage
-from fluxrpc.protocols.json_text import decode_request
-from fluxrpc.protocols.native_request import ModelFields, read_model_head, write_body
+from fluxrpc.protocols.native_request import read_fields, read_model_head, write_body
 from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import read_whole
 
@@ -37,7 +36,6 @@ class _Answer(msgspec.Struct):
     usage: WireUsage | None = None
 
 
-_FIELDS = msgspec.json.Decoder(ModelFields)
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
@@ -48,7 +46,7 @@ class CohereNative:
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
-        return read_model_head(decode_request(_FIELDS, body), body)
+        return read_model_head(read_fields(body), body)
 
     def write_wire(
         self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions

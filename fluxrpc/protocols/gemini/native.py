@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import msgspec
-
 from fluxrpc.errors import InvalidRequest, ProviderError
 from fluxrpc.protocols.base import (
     Answer,
@@ -22,8 +20,7 @@ from fluxrpc.protocols.gemini.finish import is_refusal
 from fluxrpc.protocols.gemini.frames import RESPONSE
 from fluxrpc.protocols.gemini.stream import GeminiWatch
 from fluxrpc.protocols.gemini.usage import to_usage
-from fluxrpc.protocols.json_text import decode_request
-from fluxrpc.protocols.native_request import NO_RAW, StateMarks, is_present
+from fluxrpc.protocols.native_request import StateMarks, is_present, read_fields
 from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_something
 
@@ -31,18 +28,10 @@ VERSION = "/v1beta"
 _COLLECTIONS = ("models/", "tunedModels/")
 
 
-class _Fields(msgspec.Struct, rename="camel"):
-    contents: msgspec.Raw = NO_RAW
-    cached_content: msgspec.Raw = NO_RAW
-    cached_content_snake: msgspec.Raw = msgspec.field(default=NO_RAW, name="cached_content")
-    continuation_token: msgspec.Raw = NO_RAW
-    continuation_token_snake: msgspec.Raw = msgspec.field(default=NO_RAW, name="continuation_token")
-
-
-_FIELDS = msgspec.json.Decoder(_Fields)
 # Files of one project. A public URL in `fileUri` looks the same and is bound too: better than a 403 elsewhere.
 # The server takes snake_case as well. Thought signatures are bound to the model, not to an account.
 _STATE = StateMarks(keys=("fileUri", "file_uri"))
+_HANDLES = ("cachedContent", "cached_content", "continuationToken", "continuation_token")
 
 
 class GeminiNative:
@@ -52,12 +41,8 @@ class GeminiNative:
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
-        fields = decode_request(_FIELDS, body)
-        handles = (
-            fields.cached_content, fields.cached_content_snake, fields.continuation_token,
-            fields.continuation_token_snake,
-        )  # fmt: skip
-        holds_state = any(map(is_present, handles)) or _STATE.found_in(body, lambda: bytes(fields.contents))
+        fields = read_fields(body)
+        holds_state = is_present(fields, *_HANDLES) or _STATE.found_in(body, fields.get("contents"))
         return RequestHead(model=None, holds_state=holds_state)
 
     def write_wire(

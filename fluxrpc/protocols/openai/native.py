@@ -20,13 +20,12 @@ from fluxrpc.protocols.base import (
     WireRequest,
 )
 from fluxrpc.protocols.json_scan import Edit, find_spans, insert_first
-from fluxrpc.protocols.json_text import decode_request
 from fluxrpc.protocols.native_request import (
-    NO_RAW,
     BodySplices,
     Change,
-    ModelFields,
+    Fields,
     StateMarks,
+    read_fields,
     read_model_head,
     splices_of,
     without_stream_options,
@@ -39,15 +38,6 @@ from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_whole
 
 PATH = "/v1/chat/completions"
-
-
-class _Fields(ModelFields):
-    messages: msgspec.Raw = NO_RAW
-    stream_options: msgspec.Raw = NO_RAW
-
-
-class _Options(msgspec.Struct):
-    include_usage: msgspec.Raw = NO_RAW
 
 
 class _Message(msgspec.Struct):
@@ -65,8 +55,8 @@ class _Completion(msgspec.Struct):
     usage: WireUsage | None = None
 
 
-_FIELDS = msgspec.json.Decoder(_Fields)
-_OPTIONS = msgspec.json.Decoder(_Options)
+_OPTIONS = msgspec.json.Decoder(Fields)
+_REPLACED = frozenset({"model", "stream", "stream_options"})
 _COMPLETION = msgspec.json.Decoder(_Completion)
 # `file: {"file_id": …}` and `image_file` of copies. An audio answer's id lives an hour and has no key of its own.
 _STATE = StateMarks(keys=("file_id",))
@@ -79,14 +69,13 @@ class OpenAINative:
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
-        fields = decode_request(_FIELDS, body)
-        options = bytes(fields.stream_options)
+        fields = read_fields(body)
         return read_model_head(
             fields,
             body,
-            stream_options=options,
-            includes_usage=_asks_usage(options),
-            holds_state=_STATE.found_in(body, lambda: bytes(fields.messages)),
+            replaced=_REPLACED,
+            includes_usage=_asks_usage(fields.get("stream_options")),
+            holds_state=_STATE.found_in(body, fields.get("messages")),
         )
 
     def write_wire(
@@ -125,32 +114,31 @@ class OpenAINative:
         return errors.write_error(status, message, code)
 
 
-def _asks_usage(options: bytes) -> bool:
-    if options in (b"", b"null"):
+def _asks_usage(options: msgspec.Raw | None) -> bool:
+    if options is None or bytes(options) == b"null":
         return False
     try:
-        return bytes(_OPTIONS.decode(options).include_usage) == b"true"
+        switch = _OPTIONS.decode(options).get("include_usage")
     except msgspec.ValidationError:
         raise InvalidRequest.at("stream_options", "an object is expected") from None
+    return switch is not None and bytes(switch) == b"true"
 
 
 def _usage_change(splices: BodySplices) -> Change:
-    present = splices.stream_options
-    if present in (b"", b"null"):
-        value = b'{"include_usage":true}'
-        span = splices.spans.get("stream_options")
-        return Edit(span.start, span.end, value) if span else b'"stream_options":' + value
-    start = splices.spans["stream_options"].start
-    switch = bytes(_OPTIONS.decode(present).include_usage)
-    if not switch:
-        inner = insert_first(present, b'"include_usage":true')
-    else:
-        try:
-            inner_span = find_spans(present, {"include_usage": switch})["include_usage"]
-        except InvalidRequest:
-            raise InvalidRequest.at("stream_options.include_usage", "the field is there twice") from None
-        inner = Edit(inner_span.start, inner_span.end, b"true")
-    return Edit(start + inner.start, start + inner.end, inner.text)
+    """Make the options ask for usage, and say nothing else than before."""
+    span = splices.spans.get("stream_options")
+    if span is None:
+        return b'"stream_options":{"include_usage":true}'
+    text = splices.text("stream_options")
+    if text == b"null":
+        return Edit(span.start, span.end, b'{"include_usage":true}')
+    fields = _OPTIONS.decode(text)
+    try:
+        switch = find_spans(text, fields, ("include_usage",)).get("include_usage")
+    except InvalidRequest:
+        raise InvalidRequest.at("stream_options.include_usage", "the field is there twice") from None
+    inner = Edit(switch.start, switch.end, b"true") if switch else insert_first(text, b'"include_usage":true')
+    return Edit(span.start + inner.start, span.start + inner.end, inner.text)
 
 
 def _is_refused(choice: _Choice) -> bool:

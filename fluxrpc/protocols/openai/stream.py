@@ -93,9 +93,8 @@ class OpenAIWatch(Watch):
         self.open_choice(index)
         delta = choice.delta
         step = PASS
-        if delta is not None:
-            if bytes(delta.content) not in _NOTHING or self._has_more(delta, index):
-                step = REAL
+        if delta is not None and (bytes(delta.content) not in _NOTHING or self._has_more(delta, index)):
+            step = REAL
         if choice.finish_reason:
             reason = finish_reason(
                 choice.finish_reason, has_calls=index in self._calls, has_refusal=index in self._refusals

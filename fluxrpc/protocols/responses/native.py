@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import (
     Answer,
@@ -15,12 +13,10 @@ from fluxrpc.protocols.base import (
     WireOptions,
     WireRequest,
 )
-from fluxrpc.protocols.json_text import decode_request
 from fluxrpc.protocols.native_request import (
-    NO_RAW,
-    ModelFields,
     StateMarks,
     is_present,
+    read_fields,
     read_model_head,
     without_stream_options,
     write_body,
@@ -34,16 +30,7 @@ from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_some
 PATH = "/v1/responses"
 
 
-class _Fields(ModelFields):
-    stream_options: msgspec.Raw = NO_RAW
-    input: msgspec.Raw = NO_RAW
-    tools: msgspec.Raw = NO_RAW
-    previous_response_id: msgspec.Raw = NO_RAW
-    conversation: msgspec.Raw = NO_RAW
-    prompt: msgspec.Raw = NO_RAW
-
-
-_FIELDS = msgspec.json.Decoder(_Fields)
+_REPLACED = frozenset({"model", "stream", "stream_options"})
 _INPUT_STATE = StateMarks(keys=("encrypted_content", "file_id"), types=("item_reference",))
 # `container` of a code interpreter is an id, or an object that asks for a new one with files.
 _TOOL_STATE = StateMarks(keys=("vector_store_ids", "container", "file_ids"))
@@ -56,14 +43,13 @@ class ResponsesNative:
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
-        fields = decode_request(_FIELDS, body)
-        handles = (fields.previous_response_id, fields.conversation, fields.prompt)
+        fields = read_fields(body)
         holds_state = (
-            any(map(is_present, handles))
-            or _INPUT_STATE.found_in(body, lambda: bytes(fields.input))
-            or _TOOL_STATE.found_in(body, lambda: bytes(fields.tools))
+            is_present(fields, "previous_response_id", "conversation", "prompt")
+            or _INPUT_STATE.found_in(body, fields.get("input"))
+            or _TOOL_STATE.found_in(body, fields.get("tools"))
         )
-        return read_model_head(fields, body, stream_options=bytes(fields.stream_options), holds_state=holds_state)
+        return read_model_head(fields, body, replaced=_REPLACED, holds_state=holds_state)
 
     def write_wire(
         self, head: RequestHead, body: bytes, *, model: str, stream: bool, options: WireOptions
