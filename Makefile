@@ -129,7 +129,7 @@ endif
 
 .PHONY: e2e
 e2e: setup .envs/e2e/.installed ## a real LLM behind fluxrpc, called through the Python and Go clients
-	$(BIN)/pytest tests/e2e
+	$(BIN)/python -m tests.e2e
 
 .PHONY: bench
 bench: setup ## measure against a bare forwarder beside it, gate on the ratios

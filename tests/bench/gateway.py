@@ -28,6 +28,7 @@ EXECUTE = "/fluxrpc.v1.RouterService/Execute"
 EXECUTE_STREAM = "/fluxrpc.v1.RouterService/ExecuteStream"
 READY_SECONDS = 20
 PROMPT_CHARACTERS = 1850
+KEY_FILE = "upstream.key"
 
 UNARY = "unary"
 HELD = "paced-1000-10"
@@ -96,17 +97,14 @@ class Server:
 
 def configuration(upstream: Upstream, *, port: int, metrics_port: int, token: str) -> dict[str, object]:
     """The configuration file as a value."""
-    digest = hashlib.sha256(token.encode()).hexdigest()
     return {
-        "server": {
-            "listen": f"127.0.0.1:{port}",
-            "workers": 1,
-            "metrics": f"127.0.0.1:{metrics_port}",
-            "callers": [{"name": "bench", "token_sha256": digest}],
-        },
+        "server": {"listen": f"127.0.0.1:{port}", "workers": 1, "drain_delay": "0s"},
+        "metrics": {"listen": f"127.0.0.1:{metrics_port}"},
+        "callers": {"bench": {"token_sha256": hashlib.sha256(token.encode()).hexdigest()}},
         "services": {"upstream": {"protocols": {"openai": upstream.base_url}}},
         "models": {
-            model: {"routes": [{"service": "upstream", "model": model, "credential": "sk-bench"}]} for model in MODELS
+            model: {"routes": [{"service": "upstream", "model": model, "credential": {"file": KEY_FILE}}]}
+            for model in MODELS
         },
     }
 
@@ -123,6 +121,7 @@ def running_gateway(upstream: Upstream, *, cores: Cores) -> Iterator[Server]:
     token = secrets.token_urlsafe(24)
     port = free_port()
     file = BUILD / "fluxrpc.yaml"
+    (BUILD / KEY_FILE).write_text("sk-bench")
     value = configuration(upstream, port=port, metrics_port=free_port(), token=token)
     file.write_bytes(msgspec.json.encode(value))  # JSON is YAML
     log = BUILD / "fluxrpc.log"

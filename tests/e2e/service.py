@@ -48,7 +48,7 @@ def configuration(llm: Llm, service: Service) -> dict[str, object]:
     return {
         "server": {"listen": service.target, "drain_delay": "0s", "grace": "5s"},
         "metrics": {"listen": f"127.0.0.1:{service.metrics_port}"},
-        "callers": {"e2e": {"tokens": [hashlib.sha256(service.token.encode()).hexdigest()]}},
+        "callers": {"e2e": {"token_sha256": hashlib.sha256(service.token.encode()).hexdigest()}},
         "policy": {"endpoint_breaker": recovery, "route_breaker": recovery},
         "services": {SERVICE: {"protocols": {"openai": base_url, "responses": base_url, "anthropic": llm.address}}},
         "models": {ALIAS: {"routes": [{"service": SERVICE, "model": MODEL}]}},
