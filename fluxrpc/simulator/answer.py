@@ -26,8 +26,11 @@ class Call:
 
     @property
     def arguments_object(self) -> Any:
-        """The arguments as a value, for protocols that carry them so."""
-        return json.loads(self.arguments or "{}")
+        """The arguments as an object, for protocols that carry them so; broken text, which they cannot say, is {}."""
+        try:
+            return json.loads(self.arguments)
+        except ValueError:
+            return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         for step in steps:
             match step:
                 case Wait(seconds):
-                    await asyncio.sleep(seconds) if seconds is not None else await asyncio.Event().wait()
+                    await self._wait(seen, seconds)
                 case Head():
                     seen.status = step.status
                     self._is_chunked = step.length_bytes is None
@@ -144,11 +144,17 @@ class Connection(asyncio.Protocol):
                     if self._is_chunked:
                         self.transport.write(b"0\r\n\r\n")
                     self._settle(seen, completed=True)
-                    if seen.headers.get("connection", "").lower() == "close":
-                        self.transport.close()
                 case Cut(how):
                     self._cut(seen, how)
                     return
+
+    async def _wait(self, seen: Seen, seconds: float | None) -> None:
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+            return
+        seen.is_silent = True
+        self._stage.book.changed()
+        await asyncio.Event().wait()  # until connection_lost cancels it
 
     def _framed(self, body: bytes) -> bytes:
         if not self._is_chunked:
@@ -183,3 +189,5 @@ class Connection(asyncio.Protocol):
         seen.completed = completed
         seen.finished = self._stage.clock()
         self._stage.book.changed()
+        if completed and seen.headers.get("connection", "").lower() == "close":
+            self.transport.close()

@@ -38,6 +38,8 @@ class Seen:
     """Content events of a stream; opening frames, pings and endings are not counted."""
     bytes_sent: int = 0
     """Head and body bytes given to the socket."""
+    is_silent: bool = False
+    """The simulator has fallen silent for ever: stall, silence, a stream left open."""
     is_held_back: bool = False
     """The peer reads slower than the simulator writes: the writer waits at this moment."""
 

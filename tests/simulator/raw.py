@@ -103,6 +103,13 @@ class RawClient:
         status = int(head[0].split(" ")[1]) if head else 0
         return RawAnswer(status=status, headers=_headers(head), body=bytes(body), ended=ended)
 
+    async def hang(self, sim: Simulator, data: bytes) -> RawAnswer:
+        """What has come when the simulator falls silent."""
+        before = len(sim.log)
+        self.writer.write(data)
+        await sim.wait_for(lambda: len(sim.log) > before and sim.log[-1].is_silent)
+        return await self.send(b"", patience_seconds=0.05)
+
     async def _read_body(self, headers: dict[str, str], body: bytearray) -> None:
         if "content-length" in headers:
             body += await self.reader.readexactly(int(headers["content-length"]))
@@ -126,11 +133,11 @@ def _headers(head: list[str]) -> dict[str, str]:
     return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:]) if name}
 
 
-async def once(sim: Simulator, data: bytes, *, patience_seconds: float = 5.0) -> RawAnswer:
+async def once(sim: Simulator, data: bytes) -> RawAnswer:
     """One request on a connection of its own."""
     client = await RawClient.connect(sim)
     try:
-        return await client.send(data, patience_seconds=patience_seconds)
+        return await client.send(data)
     finally:
         await client.close()
 

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from fluxrpc.simulator import Fault, Ok, Pace, Shape, Simulator
-from tests.simulator.raw import PROTOCOLS, TERMINATORS, RawClient, ask, once, request_bytes
+from tests.simulator.raw import PROTOCOLS, TERMINATORS, RawClient, ask, request_bytes
 
 BOTH = pytest.mark.parametrize("stream", [False, True])
 EACH = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -39,7 +39,7 @@ async def test_reset_of_a_reused_connection_only(sim: Simulator) -> None:
 async def test_silence_is_noticed_when_the_peer_leaves(sim: Simulator, protocol: str, stream: bool) -> None:
     for name, status in (("sim-silent", 0), ("sim-headers-then-silent", 200)):
         client = await RawClient.connect(sim)
-        answer = await client.send(request_bytes(protocol, name, stream=stream), patience_seconds=0.05)
+        answer = await client.hang(sim, request_bytes(protocol, name, stream=stream))
         assert (answer.status, answer.ended, answer.body) == (status, "open", b"")
         seen = sim.seen(name)[0]
         assert not seen.socket_closed_by_peer
@@ -47,7 +47,7 @@ async def test_silence_is_noticed_when_the_peer_leaves(sim: Simulator, protocol:
         await client.close()
         await sim.wait_for(lambda seen=seen: seen.socket_closed_by_peer)  # type: ignore[misc]  # bound on purpose
         assert seen.socket_closed_at is not None
-        assert 0 <= seen.socket_closed_at - before < 0.1
+        assert 0 <= seen.socket_closed_at - before < 1
         assert not seen.completed
 
 
@@ -71,8 +71,7 @@ async def test_pace(sim: Simulator) -> None:
     seen = sim.log[-1]
     assert seen.first_byte_sent is not None
     assert seen.finished is not None
-    assert seen.first_byte_sent - seen.arrived < 0.05
-    assert seen.finished - seen.arrived >= 0.1
+    assert seen.finished - seen.first_byte_sent >= 0.1
     sim.script("m", Fault("overloaded", delay_seconds=0.05))
     await ask(sim, "openai", "m")
     seen = sim.log[-1]
@@ -155,8 +154,12 @@ async def test_unary_cut_and_stall(sim: Simulator, protocol: str) -> None:
     ):
         answer = await ask(sim, protocol, name)
         assert (answer.status, answer.ended) == (200, ended), name
-    answer = await once(sim, request_bytes(protocol, "sim-stall-after-1"), patience_seconds=0.05)
+    client = await RawClient.connect(sim)
+    answer = await client.hang(sim, request_bytes(protocol, "sim-stall-after-1"))
     assert (answer.status, answer.ended) == (200, "open")
+    await client.close()
+    sim.script("m", Fault("stall", seconds=0.01))
+    assert "All is well." in json.dumps((await ask(sim, protocol, "m")).json)
 
 
 async def test_chunked_request_expect_and_close(sim: Simulator) -> None:

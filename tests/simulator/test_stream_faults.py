@@ -50,7 +50,7 @@ async def test_cut(sim: Simulator, protocol: str, how: str, ended: str) -> None:
 async def test_stall_and_cancellation(sim: Simulator, protocol: str) -> None:
     sim.script("m", Fault("stall", after_events=2, answer=ABCDE))
     client = await RawClient.connect(sim)
-    answer = await client.send(request_bytes(protocol, "m", stream=True), patience_seconds=0.1)
+    answer = await client.hang(sim, request_bytes(protocol, "m", stream=True))
     assert (answer.ended, len(said(answer))) == ("open", 2)
     assert sim.log[-1].finished is None
     await client.close()
@@ -80,7 +80,7 @@ async def test_no_terminator(sim: Simulator, protocol: str) -> None:
     assert (TERMINATORS[protocol] in answer.body) == (protocol == "gemini")  # which has none, only a finish
     client = await RawClient.connect(sim)
     data = request_bytes(protocol, "sim-no-end-open", stream=True)
-    assert (await client.send(data, patience_seconds=0.1)).ended == "open"
+    assert (await client.hang(sim, data)).ended == "open"
     await client.close()
 
 

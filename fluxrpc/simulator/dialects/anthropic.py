@@ -159,11 +159,7 @@ def _blocks(answer: Answer) -> list[tuple[Json, Json, list[Json]]]:
     for call in answer.calls:
         shell: Json = {"type": "tool_use", "id": call.id.replace("call_", "toolu_"), "name": call.name, "input": {}}
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *call.fragments)]
-        try:
-            arguments = call.arguments_object
-        except ValueError:
-            arguments = {}  # an object is all that this protocol can carry; the broken text is in the stream only
-        blocks.append(({**shell, "input": arguments}, shell, deltas))
+        blocks.append(({**shell, "input": call.arguments_object}, shell, deltas))
     return blocks
 
 
