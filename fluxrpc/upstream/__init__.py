@@ -1,0 +1,1 @@
+"""Exchanges with providers over HTTP: the only room that knows an HTTP client."""

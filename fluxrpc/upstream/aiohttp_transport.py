@@ -1,0 +1,295 @@
+"""The default transport: one aiohttp session for one service endpoint.
+
+aiohttp keeps its pool whole when tasks are cancelled at any moment, so exchanges run in the caller's own task. It is
+used below its conveniences: redirects, cookies, decompression, `raise_for_status` and all of its timeouts are off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import io
+import socket
+import ssl
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp.http import RawResponseMessage
+from yarl import URL
+
+from fluxrpc.errors import AnswerFault, AttemptError, LocalFault, NetworkFault, SilenceFault, StaleConnection
+from fluxrpc.upstream.body import BodyExchange, Spawn
+from fluxrpc.upstream.client_life import ClientLife
+from fluxrpc.upstream.exchange import (
+    OutgoingRequest,
+    TimeLimits,
+    TransportSettings,
+    checked_headers,
+    wire_headers,
+)
+from fluxrpc.upstream.local_errors import LOCAL_ERRNOS
+from fluxrpc.upstream.proxy import proxy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ClientRequest, ConnectionKey
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
+__all__ = ["AiohttpTransport"]
+
+_NO_TIMEOUTS = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+
+_WHOLE_BODY_BYTES = 256 * 1024
+
+_FAULTS: tuple[tuple[type[Exception], type[AttemptError], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, NetworkFault, "name not resolved"),
+    (aiohttp.ClientConnectorCertificateError, NetworkFault, "certificate not accepted"),
+    (aiohttp.ClientSSLError, NetworkFault, "tls handshake failed"),
+    (ssl.SSLError, NetworkFault, "tls failed"),
+    (aiohttp.ClientProxyConnectionError, NetworkFault, "proxy not reachable"),
+    (aiohttp.ClientHttpProxyError, NetworkFault, "proxy refused"),
+    (aiohttp.ClientConnectorError, NetworkFault, "connection failed"),
+    (aiohttp.ClientPayloadError, AnswerFault, "body cut"),
+    (aiohttp.ClientResponseError, AnswerFault, "not HTTP, or its head is over the limit"),
+    (aiohttp.InvalidURL, NetworkFault, "address not usable"),
+)
+"""The one table from aiohttp's exceptions to ours, first match wins. What is not in it is a reset connection."""
+
+
+class _Send:
+    """What is known of one `send` while it waits: its phase, its clock, its socket."""
+
+    __slots__ = ("clock", "fresh_only", "limits", "reused", "stage", "transport")
+
+    def __init__(self, limits: TimeLimits, clock: asyncio.Timeout, *, fresh_only: bool) -> None:
+        self.limits = limits
+        self.clock = clock
+        self.fresh_only = fresh_only
+        self.stage = "queued"
+        self.reused = True
+        self.transport: asyncio.Transport | None = None
+
+    def connecting(self) -> None:
+        self.reused = False
+        self._next("connecting", self.limits.connect_seconds)
+
+    def connected(self, transport: asyncio.Transport | None) -> None:
+        self.transport = transport
+        self._next("waiting", self.limits.first_byte_seconds)
+
+    def _next(self, stage: str, seconds: float | None) -> None:
+        self.stage = stage
+        self.clock.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()  # a close would first flush what the peer does not read
+
+    def fault(self, error: Exception) -> AttemptError:
+        """What of ours stands for an exception before the head of the response."""
+        if isinstance(error, AttemptError):
+            return error
+        if self.clock.expired():
+            late = self.stage == "connecting"
+            return NetworkFault("connect timeout") if late else SilenceFault("no response within the limit")
+        if getattr(error, "errno", None) in LOCAL_ERRNOS:
+            return LocalFault("out of local resources")
+        if isinstance(error, ConnectionRefusedError) or getattr(error, "errno", None) == errno.ECONNREFUSED:
+            return NetworkFault("connection refused")
+        for foreign, own, detail in _FAULTS:
+            if isinstance(error, foreign):
+                return own(detail)
+        if isinstance(error, aiohttp.ServerDisconnectedError) and isinstance(error.message, RawResponseMessage):
+            return AnswerFault("response head cut")
+        if self.reused:
+            return StaleConnection("kept connection was dead")
+        return NetworkFault("connection reset before an answer")
+
+
+_sending: ContextVar[_Send] = ContextVar("fluxrpc_sending")
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Tells the running `send` where it stands; cheaper than aiohttp's tracing, which runs per request."""
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the signature is aiohttp's
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        _sending.get().connected(connection.transport)
+        return connection
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        return None if _sending.get().fresh_only else await super()._get(key, traces)
+
+    async def _create_connection(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the signature is aiohttp's
+    ) -> ResponseHandler:
+        _sending.get().connecting()
+        return await super()._create_connection(req, traces, timeout)
+
+
+class AiohttpTransport(ClientLife):
+    """See `fluxrpc.upstream.exchange.Transport`."""
+
+    def __init__(self, settings: TransportSettings | None = None) -> None:
+        super().__init__()
+        self._settings = settings or TransportSettings()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, request: OutgoingRequest) -> _AiohttpExchange:
+        """See `Transport.send`."""
+        self._begin()
+        exchange = None
+        try:
+            exchange = await self._send(request)
+        finally:
+            self._sent(exchange)
+        return exchange
+
+    async def _send(self, request: OutgoingRequest) -> _AiohttpExchange:
+        clock = asyncio.timeout(None)
+        sending = _Send(request.time_limits, clock, fresh_only=request.fresh_connection)
+        token = _sending.set(sending)
+        try:
+            async with clock:
+                response = await self._open_session().request(
+                    "POST",
+                    _parsed(request.url),
+                    data=_payload(request.body),
+                    headers=wire_headers(request),
+                    allow_redirects=False,
+                    proxy=proxy_for(request.url, self._settings),
+                )
+            try:
+                return self._exchange(response, request.time_limits)
+            except BaseException:
+                response.close()
+                raise
+        except (AttemptError, aiohttp.ClientError, OSError) as error:
+            sending.abort()
+            if self._closed:
+                raise LocalFault("transport closed") from error
+            raise sending.fault(error) from error
+        except BaseException:
+            sending.abort()
+            raise
+        finally:
+            _sending.reset(token)
+
+    def _exchange(self, response: aiohttp.ClientResponse, limits: TimeLimits) -> _AiohttpExchange:
+        headers = checked_headers(response.raw_headers, self._settings.head_limits)
+        exchange = _AiohttpExchange(
+            response, headers, idle_seconds=limits.idle_seconds, spawn=self._spawn, on_end=lambda: self._ended(exchange)
+        )
+        return exchange
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            settings = self._settings
+            connector = _Connector(
+                limit=settings.max_connections,
+                keepalive_timeout=settings.keepalive_seconds,
+                ssl=settings.ssl_context or True,
+                socket_factory=_open_socket,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=_NO_TIMEOUTS,
+                auto_decompress=False,
+                trust_env=False,
+                max_line_size=settings.head_limits.line_bytes,
+                max_field_size=settings.head_limits.line_bytes,
+                max_headers=settings.head_limits.header_count,
+            )
+        return self._session
+
+    async def _close_client(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+class _AiohttpExchange(BodyExchange):
+    """See `fluxrpc.upstream.exchange.Exchange`."""
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        headers: dict[str, str],
+        *,
+        idle_seconds: float | None,
+        spawn: Spawn,
+        on_end: Callable[[], None],
+    ) -> None:
+        super().__init__(response.status, headers, idle_seconds=idle_seconds, spawn=spawn, on_end=on_end)
+        self._response = response
+        self._content = response.content
+
+    async def _next_raw(self) -> bytes:
+        content = self._content
+        if content.exception() is None:
+            raw = content.read_nowait(-1)
+            if raw:
+                return raw
+        elif raw := content._read_nowait(-1):  # noqa: SLF001  # the public one raises first
+            return raw  # what came before the cut still counts: it may hold the end of the answer
+        self._start_waiting()
+        try:
+            return await content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise AnswerFault("body cut") from error
+
+    def _interrupt(self) -> None:
+        self._content.set_exception(SilenceFault("no data within the idle limit"))
+
+    def _body_ended(self) -> bool:
+        return self._content.is_eof()
+
+    def _release(self) -> None:
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        self._response.close()
+
+
+def _payload(body: bytes) -> bytes | io.BytesIO:
+    """A large body goes out in pieces, so that copying it does not hold up the loop."""
+    return body if len(body) <= _WHOLE_BODY_BYTES else io.BytesIO(body)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(url: str) -> URL:
+    return URL(url, encoded=True)  # escapes stay as they were written: a model name must not become a path
+
+
+def _open_socket(address: tuple[int, int, int, str, object]) -> socket.socket:
+    """A socket that notices a peer that has vanished: streams may be silent for minutes."""
+    family, kind, proto, _, _ = address
+    opened = socket.socket(family, kind, proto)
+    for level, option, value in _SOCKET_OPTIONS:
+        opened.setsockopt(level, option, value)
+    return opened
+
+
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+        if hasattr(socket, name)
+    ),
+)
