@@ -121,6 +121,7 @@ class Fault:
     code: str | None = None
     """The protocol's code or type word, where it has one; None: the usual one."""
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """For kinds that replace the answer; where an answer begins, its own `headers` count."""
     delay_seconds: float = 0.0
     """Wait before anything is sent."""
     retry_after_seconds: float | None = None
