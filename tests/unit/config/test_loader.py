@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fluxrpc.config import loader
 from fluxrpc.config.loader import load, parse
@@ -50,7 +52,6 @@ def test_a_sound_file() -> None:
         ("a: *nothing\n", "f.yaml:1: "),
         ("a: &a [*a]\n", "f.yaml:1: the alias *a refers to nothing complete"),
         ("[" * 100, "f.yaml:1: nested deeper than 32"),
-        ("- {}\n" * 100_001 + "- [1, 2, 3]\n" * 40_000, "f.yaml:"),
     ],
 )
 def test_an_unreadable_file_has_one_fault(text: str | bytes, expected: str) -> None:
@@ -127,11 +128,11 @@ def test_load_reads_files_beside_it(tmp_path: Path) -> None:
     text = SOUND.replace("model: m", "model: m, credential: {file: key}").replace('v1"}', 'v1"}, http: {ca: ca.pem}')
     file = tmp_path / "flux.yaml"
     file.write_text(text)
-    settings = load(file, environ={})
-    credential = settings.models["fast"].routes[0].credential
+    loaded = load(file, environ={})
+    credential = loaded.models["fast"].routes[0].credential
     assert credential is not None
     assert credential.reveal() == "abc"
-    assert settings.services["a"].http.ca == str(tmp_path / "ca.pem")
+    assert loaded.services["a"].http.ca == str(tmp_path / "ca.pem")
 
 
 def test_load_takes_the_environment_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,3 +160,27 @@ def test_the_swap_of_a_symlink_is_seen(tmp_path: Path) -> None:
     (tmp_path / "new").symlink_to("two")
     (tmp_path / "new").rename(tmp_path / "data")
     assert load(tmp_path / "f.yaml").models["fast"].routes[0].model == "m2"
+
+
+EXAMPLE = (Path(__file__).parents[3] / "docs" / "example.yaml").read_bytes()
+
+
+def is_settled(content: bytes) -> bool:
+    """Whether reading ends as it may: with settings, or with faults that have a place."""
+    try:
+        return bool(read(content).models)
+    except ConfigError as error:
+        return all(fault.line >= 1 and fault.message for fault in error.faults)
+
+
+def test_half_written_files_are_faults_or_configurations() -> None:
+    assert all(is_settled(EXAMPLE[:length]) for length in range(0, len(EXAMPLE), 7))
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_files_never_crash(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(EXAMPLE)))
+    end = data.draw(st.integers(start, min(start + 40, len(EXAMPLE))))
+    piece = data.draw(st.binary(max_size=12) | st.text(":{}[]&*!|>'\"%@`#-? \n\tab1.~<=", max_size=12).map(str.encode))
+    assert is_settled(EXAMPLE[:start] + piece + EXAMPLE[end:])

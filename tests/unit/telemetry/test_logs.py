@@ -121,9 +121,8 @@ def test_known_secrets_are_hidden_wherever_they_stand(out: io.StringIO, configur
     assert KEY not in out.getvalue()
     assert (first["url"], first["thing"], first["number"]) == ("https://h/?key=[hidden]", "Shows([hidden])", 5)
     assert first["inner"] == {"a": ["[hidden]", ["[hidden]", 1]]}
-    assert [("literal for int() with base 10: '[hidden]'" in line["exception"], line["level"]) for line in rest] == [
-        (True, "error")
-    ] * 2
+    assert all("with base 10: '[hidden]'" in line["exception"] and line["level"] == "error" for line in rest)
+    assert len(rest) == 2
     assert rest[1]["logger"] == "grpc"
 
 
