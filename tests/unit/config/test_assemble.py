@@ -120,7 +120,7 @@ FOR_SERVICES = {
     "endpoint_breaker": ("{recovery: 5s}", "{recovery: 6s}"),
     "credential_shut": ("1m", "2m"),
 }
-GLOBAL = {"max_attempts": "9", "min_attempt": "1s", "endpoint_probe": "1s"}
+GLOBAL = {"max_attempts": "9", "min_attempt": "1s", "endpoint_probe": "1s", "backoff_base": "1s", "backoff_max": "1s"}
 
 
 def at_levels(key: str, globally: str = "", service: str = "", route: str = "") -> str:
