@@ -68,7 +68,7 @@ def conclude(
             native = None if kind is CredentialFailed else _native(told)
             message = words if kind is CredentialFailed else f"{words}; last: {told.safe_message}"
             return kind(message, attempts=attempts, native=native, retry_after_seconds=hint)
-    return ProviderFailed("the request was abandoned", attempts=attempts)
+    return ProviderFailed(last.safe_message, attempts=attempts)
 
 
 def _shut_out(shut_by: frozenset[Door], retry_after_seconds: float | None) -> RoutingError:

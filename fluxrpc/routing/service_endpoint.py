@@ -18,6 +18,8 @@ from fluxrpc.clock import Monotonic
 from fluxrpc.protocols.base import Protocol, WireOptions
 from fluxrpc.resilience.breaker import BreakerSettings, BreakerState, CircuitBreaker
 from fluxrpc.resilience.door import CREDENTIAL_SHUT_SECONDS, CredentialDoor
+from fluxrpc.upstream.address import AuthStyle
+from fluxrpc.upstream.exchange import TransportSettings
 
 ENDPOINT_BREAKER = BreakerSettings(failure_threshold=1, recovery_seconds=120.0)
 """A refused connection is refused for every model, so the first one says enough."""
@@ -41,6 +43,10 @@ class Service:
     read_timeout_blames_endpoint: bool = False
     """Silence after connecting means a dead host here, not a slow model."""
     wire_options: WireOptions = field(default_factory=WireOptions)
+    auth_style: AuthStyle | None = None
+    """How it wants its key; None: as each protocol has it."""
+    transport: TransportSettings = field(default_factory=TransportSettings, hash=False)
+    """How its hosts are reached."""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -28,8 +28,8 @@ class Call:
     """Monotonic seconds."""
     caller: str = ""
     """Name of the caller in the configuration; empty where callers are anonymous."""
-    deadline: float = float("inf")
-    """Monotonic seconds at which the answer must leave: the caller's deadline less the reserve."""
+    ends_at: float = float("inf")
+    """The caller's deadline, in monotonic seconds."""
     model: str = ""
     route: str = ""
     code: GrpcCode = GrpcCode.OK

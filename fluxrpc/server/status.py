@@ -27,6 +27,7 @@ MAX_DETAILS_BYTES = 4096
 _MAX_MESSAGE_BYTES = 512
 _DETAILS_KEY = "grpc-status-details-bin"
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
+_MAX_PUSHBACK_SECONDS = 1.0
 
 GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 """gRPC's own enum by number."""
@@ -54,10 +55,13 @@ def wire_status(error: FluxError, request_id: str) -> WireStatus:
 def _pushback(error: RoutingError) -> str:
     """Milliseconds until a client may retry; -1 stops it: the attempts were ours to make, and they are spent.
 
+    A client that is told to wait does so within the call, and its program learns nothing meanwhile. So only a short
+    wait is worth it; a longer one stands in RetryInfo, for the program to decide.
     See https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback.
     """
-    if error.reason == "CIRCUIT_OPEN" and error.retry_after_seconds is not None:
-        return str(max(1, round(error.retry_after_seconds * 1000)))
+    wait = error.retry_after_seconds
+    if error.reason == "CIRCUIT_OPEN" and wait is not None and wait <= _MAX_PUSHBACK_SECONDS:
+        return str(max(1, round(wait * 1000)))
     return "-1"
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from fluxrpc.config.schema import CallerSettings
 from fluxrpc.errors import Unauthenticated
 from fluxrpc.server.call import current_call
 from fluxrpc.server.interceptors.pipeline import Behaviour
@@ -19,11 +20,10 @@ _EXEMPT = "/grpc.health.v1.Health/"
 
 
 class Callers:
-    """Tokens by digest. Replaced as a whole at a reload."""
+    """Callers by the digests of their tokens. Replaced as a whole at a reload."""
 
-    def __init__(self, digests: Mapping[str, str]) -> None:
-        """Take caller names by the lower-case hex SHA-256 of their token."""
-        self._names = {bytes.fromhex(digest): name for digest, name in digests.items()}
+    def __init__(self, callers: Mapping[str, CallerSettings]) -> None:
+        self._names = {digest: caller.name for caller in callers.values() for digest in caller.token_digests}
 
     @property
     def anonymous(self) -> bool:

@@ -33,7 +33,7 @@ def errors_stage(method: str, inner: Behaviour) -> Behaviour:
             failure = error
         except grpc.aio.AbortError:  # another servicer (health, reflection) has already said its status
             raise
-        except Exception:  # the boundary of the process
+        except Exception:  # noqa: BLE001  # the boundary of the process: whatever it is, no text of it may leave
             _log.exception("unhandled", method=method, request_id=current_call.get().request_id)
             failure = InternalFault("unhandled exception")
         call = current_call.get()

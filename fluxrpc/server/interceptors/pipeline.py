@@ -29,18 +29,18 @@ _FACTORIES = {
 }
 
 
-class Pipeline(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # untyped base in grpc
+class Pipeline(grpc.aio.ServerInterceptor):
     """Applies `stages`, outermost first, to every method of the server."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._stages = tuple(stages)
-        self._handlers: dict[str, grpc.RpcMethodHandler] = {}
+        self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler | None]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler | None:
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """The wrapped handler; None (UNIMPLEMENTED) for a method that nobody serves, which is not remembered."""
         method = handler_call_details.method
         handler = self._handlers.get(method)
@@ -51,7 +51,7 @@ class Pipeline(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # untyped bas
             handler = self._handlers[method] = self._wrap(method, original)
         return handler
 
-    def _wrap(self, method: str, handler: grpc.RpcMethodHandler) -> grpc.RpcMethodHandler:
+    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         arity, factory = _FACTORIES[bool(handler.request_streaming), bool(handler.response_streaming)]
         behaviour = adapt(getattr(handler, arity))
         for stage in reversed(self._stages):

@@ -1,0 +1,162 @@
+"""One attempt of one route: request bytes out, answer in. The only place where routing meets the upstream.
+
+What goes wrong is raised as an `AttemptError`; who is to blame, and what is tried next, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import NoReturn
+
+from fluxrpc.clock import WallClock
+from fluxrpc.errors import AnswerFault, AttemptError, NetworkFault, SilenceFault, StaleConnection
+from fluxrpc.protocols.base import Answer, Protocol, StreamOptions
+from fluxrpc.protocols.bridge import Bridge
+from fluxrpc.protocols.headers import visible_headers
+from fluxrpc.routing.commit import LiveStream, open_stream
+from fluxrpc.routing.options import CallOptions
+from fluxrpc.routing.route import Route
+from fluxrpc.upstream.address import AuthStyle, auth_headers, join
+from fluxrpc.upstream.exchange import Exchange, OutgoingRequest, TimeLimits
+from fluxrpc.upstream.pool import TransportPool
+
+# An error body is read for its code and message; what is longer says nothing more.
+_MAX_ERROR_BYTES = 1024 * 1024
+
+HeaderList = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A whole answer with what came with it."""
+
+    answer: Answer
+    http_status: int
+    headers: HeaderList
+
+
+class Attempter:
+    """Carries attempts out over the transports of the process."""
+
+    def __init__(self, transports: TransportPool, wall_clock: WallClock) -> None:
+        self._transports = transports
+        self._wall_clock = wall_clock
+
+    async def ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
+        """A unary attempt.
+
+        Raises:
+            AttemptError: no usable answer came.
+            TranslationMissing: the bridge cannot write this request.
+        """
+        limit = options.attempt_seconds or route.desc.limits.attempt_seconds
+        if limit is None:
+            return await self._ask(route, target, bridge, options)
+        try:
+            async with asyncio.timeout(limit):
+                return await self._ask(route, target, bridge, options)
+        except TimeoutError as error:
+            raise SilenceFault("attempt timeout") from error
+
+    async def _ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
+        exchange = await self._send(route, target, bridge, options, stream=False)
+        try:
+            await self._raise_for_status(exchange, bridge)
+            answer = bridge.read_answer(await exchange.read(route.desc.limits.max_answer_bytes))
+        finally:
+            exchange.close()
+        return Reply(answer=answer, http_status=exchange.status, headers=visible_headers(exchange.headers))
+
+    async def open(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> LiveStream:
+        """A streaming attempt up to its first real event. The stream that comes back must be closed.
+
+        Raises:
+            AttemptError: no usable answer began within the first-token limit.
+            TranslationMissing: the bridge cannot write this request.
+        """
+        limit = options.first_token_seconds or route.desc.limits.first_token_seconds
+        try:
+            async with asyncio.timeout(limit):
+                return await self._open(route, target, bridge, options)
+        except TimeoutError as error:
+            raise SilenceFault("first token timeout") from error
+
+    async def _open(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> LiveStream:
+        limits = route.desc.limits
+        exchange = await self._send(route, target, bridge, options, stream=True)
+        try:
+            await self._raise_for_status(exchange, bridge)
+            if _is_json(exchange):
+                _refuse_json(bridge, await exchange.read(limits.max_answer_bytes))
+            watch = bridge.open_stream(StreamOptions(max_event_bytes=limits.max_event_bytes))
+            return await open_stream(exchange, watch, visible_headers(exchange.headers), limits)
+        except BaseException:
+            exchange.close()
+            raise
+
+    async def _send(
+        self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions, *, stream: bool
+    ) -> Exchange:
+        request = _outgoing(route, target, bridge, options, stream=stream)
+        service = route.desc.endpoint.service
+        transport = self._transports.transport(service.name, service.transport)
+        try:
+            return await transport.send(request)
+        except StaleConnection:
+            # The server closed a kept-alive connection just then: no request has reached it, nobody is to blame.
+            fresh = OutgoingRequest(
+                url=request.url,
+                headers=request.headers,
+                body=request.body,
+                time_limits=request.time_limits,
+                fresh_connection=True,
+            )
+        try:
+            return await transport.send(fresh)
+        except StaleConnection as error:
+            raise NetworkFault(error.detail) from error
+
+    async def _raise_for_status(self, exchange: Exchange, bridge: Bridge) -> None:
+        """Raise the provider's own error for everything but a 2xx; redirects are not followed."""
+        if 200 <= exchange.status < 300:
+            return
+        try:
+            body = await exchange.read(_MAX_ERROR_BYTES)
+        except AttemptError:
+            body = b""  # the status alone says enough; a cut error body does not change whose fault it is
+        raise bridge.read_error(exchange.status, exchange.headers, body, now=self._wall_clock())
+
+
+def _outgoing(route: Route, target: Protocol, bridge: Bridge, options: CallOptions, *, stream: bool) -> OutgoingRequest:
+    service, limits = route.desc.endpoint.service, route.desc.limits
+    wire = bridge.wire(model=route.desc.model, stream=stream, options=service.wire_options)
+    secret = route.desc.credential.reveal()
+    auth = auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE)
+    return OutgoingRequest(
+        url=join(service.base_urls[target], wire.path),
+        headers=merge_headers(wire.headers, auth, options.headers),
+        body=wire.body,
+        time_limits=TimeLimits(
+            connect_seconds=limits.connect_seconds,
+            idle_seconds=options.idle_seconds or limits.idle_seconds,
+        ),
+    )
+
+
+def merge_headers(*layers: HeaderList) -> HeaderList:
+    """One list in which a later layer's header replaces an earlier one's of the same name."""
+    merged: dict[str, str] = {}
+    for layer in layers:
+        merged.update(layer)
+    return tuple(merged.items())
+
+
+def _refuse_json(bridge: Bridge, body: bytes) -> NoReturn:
+    """JSON where a stream was asked: an error body in a 200 says so itself, anything else is not a stream."""
+    bridge.read_answer(body)
+    raise AnswerFault("json where a stream was asked")
+
+
+def _is_json(exchange: Exchange) -> bool:
+    return exchange.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"

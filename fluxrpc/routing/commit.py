@@ -1,0 +1,109 @@
+"""The first-event gate: a stream is held back until its first real event, and only then is it an answer.
+
+Opening frames and signs of life say nothing about whether a provider will answer, so nothing of them reaches the
+caller before content does. Until then failing over costs nothing; afterwards the caller has seen something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fluxrpc.errors import AnswerFault, AnswerOversize, AttemptError
+from fluxrpc.protocols.base import AnswerStream, Batch
+from fluxrpc.routing.route import RouteLimits
+from fluxrpc.upstream.exchange import Exchange
+
+
+async def open_stream(
+    exchange: Exchange, watch: AnswerStream, headers: tuple[tuple[str, str], ...], limits: RouteLimits
+) -> LiveStream:
+    """Read up to the first real event.
+
+    Raises:
+        AttemptError: an error, the end or rubbish came first.
+    """
+    held: list[Batch] = []
+    held_bytes = 0
+    while True:
+        chunk = await exchange.next_chunk()
+        batch = watch.feed(chunk) if chunk else watch.close()
+        if batch.error is not None:
+            raise batch.error
+        held.append(batch)
+        if batch.real:
+            break
+        if not chunk or batch.ended:
+            raise AnswerFault("stream without an answer")
+        held_bytes += len(chunk)
+        if held_bytes > limits.max_event_bytes:
+            raise AnswerOversize("opening of the stream over the limit")
+    first = join_batches(held)
+    return LiveStream(
+        exchange=exchange,
+        watch=watch,
+        headers=headers,
+        limits=limits,
+        first=first,
+        ended=first.ended or not chunk,
+    )
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """Several batches as one: what arrived before the gate opened leaves together."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        frames=b"".join(batch.frames for batch in batches),
+        events=[event for batch in batches for event in batch.events],
+        real=True,
+        ended=batches[-1].ended,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveStream:
+    """An answer that has begun. `next` gives what follows; `close` must be called, and may be at any moment."""
+
+    exchange: Exchange
+    watch: AnswerStream
+    headers: tuple[tuple[str, str], ...]
+    limits: RouteLimits
+    first: Batch
+    ended: bool
+    """Nothing more comes: the terminator was seen or written."""
+
+    async def next(self) -> Batch:
+        """What the next read brings.
+
+        Raises:
+            AttemptError: the answer broke off. It is not complete.
+        """
+        try:
+            chunk = await self._next_chunk()
+        except AttemptError:
+            if not self.watch.finished:
+                raise
+            chunk = b""  # every choice has finished: only the terminator was lost
+        batch = self.watch.feed(chunk) if chunk else self.watch.close()
+        if batch.error is not None:
+            raise batch.error
+        self.ended = batch.ended or not chunk
+        return batch
+
+    async def _next_chunk(self) -> bytes:
+        if not self.watch.finished:
+            return await self.exchange.next_chunk()
+        try:
+            async with asyncio.timeout(self.limits.stream_end_seconds):
+                return await self.exchange.next_chunk()
+        except TimeoutError:
+            return b""  # it stays open without its terminator: the answer is complete all the same
+
+    def close(self) -> None:
+        """Give the connection back if the answer is complete, else close the socket now. Idempotent."""
+        if self.ended:
+            self.exchange.finish()
+        else:
+            self.exchange.close()

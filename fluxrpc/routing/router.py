@@ -1,0 +1,332 @@
+"""The router: takes a request through a route table until there is an answer, or nothing is left to try.
+
+Stateless: what it learns goes into the doors and the health of the routes. Each attempt takes a permit, is carried
+out, and settles the permit with what it met; cancellation at any point gives the permit back and closes the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as random_module
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import TypeVar
+
+from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
+from fluxrpc.errors import AttemptError, NativeErrorBody, Outcome, ProviderError, StreamInterrupted, TranslationMissing
+from fluxrpc.protocols.base import Answer, Batch, Protocol
+from fluxrpc.protocols.bridge import CallerRequest
+from fluxrpc.resilience.deadline import Deadline
+from fluxrpc.resilience.retry import BackoffSettings, Random
+from fluxrpc.routing.attempt import Attempter, HeaderList, Reply
+from fluxrpc.routing.commit import LiveStream
+from fluxrpc.routing.options import CallOptions
+from fluxrpc.routing.plan import Next, Plan
+from fluxrpc.routing.route import Route, RoutePermit
+from fluxrpc.routing.run import Run, Started
+from fluxrpc.routing.service_endpoint import Account
+from fluxrpc.routing.table import RouteTable
+from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.upstream.pool import TransportPool
+from fluxrpc.v1.outcome_pb2 import Attempt, TranslationNote
+from fluxrpc.v1.response_pb2 import Finish
+from fluxrpc.v1.usage_pb2 import Usage
+
+MAX_ATTEMPTS = 4
+_T = TypeVar("_T")
+_NO_OPTIONS = CallOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterSettings:
+    """What holds for every request of a router."""
+
+    min_attempt_seconds: float = 0.25
+    """No attempt starts with less than this left."""
+    reply_reserve_seconds: float = 0.05
+    """The caller is answered this long before its deadline."""
+    backoff: BackoffSettings = field(default_factory=BackoffSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A whole answer: the route that gave it, the answer itself with its usage, and how it came about."""
+
+    route: Route
+    target_protocol: Protocol
+    response: Answer
+    headers: HeaderList
+    usage: Usage | None
+    attempts: tuple[Attempt, ...]
+    notes: tuple[TranslationNote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamStarted:
+    """The answer begins; sent once, with or just before its first real event."""
+
+    route: Route
+    target_protocol: Protocol
+    served_model: str
+    headers: HeaderList
+    notes: tuple[TranslationNote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCompleted:
+    """The answer is complete: the last item of every whole stream, and of no other."""
+
+    usage: Usage | None
+    finishes: tuple[Finish, ...]
+    attempts: tuple[Attempt, ...]
+    notes: tuple[TranslationNote, ...]
+
+
+StreamItem = StreamStarted | Batch | StreamCompleted
+
+
+class Router:
+    """See the module. One for a process; it belongs to the event loop on which it is first used."""
+
+    def __init__(
+        self,
+        transports: TransportPool | None = None,
+        *,
+        settings: RouterSettings | None = None,
+        hooks: Hooks | None = None,
+        clock: Monotonic = monotonic,
+        wall_clock: WallClock = wall_clock,
+        random: Random = random_module.random,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transports = TransportPool() if transports is None else transports
+        self._attempter = Attempter(self._transports, wall_clock)
+        self._settings = settings or RouterSettings()
+        self._hooks = hooks or Hooks()
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._random = random
+        self._sleep = sleep
+
+    async def execute(
+        self,
+        table: RouteTable,
+        request: CallerRequest,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        options: CallOptions = _NO_OPTIONS,
+    ) -> Result:
+        """Ask for a whole answer.
+
+        Raises:
+            RoutingError: nothing is left to try, or the deadline came first; carries the attempts.
+            TranslationMissing: every route speaks another protocol.
+        """
+        run = self._run(table, request, max_attempts, options)
+
+        async def ask(step: Next, permit: RoutePermit) -> Result:
+            return await self._ask(run, step, permit, options)
+
+        return await self._within_deadline(run, options, self._first_success(run, ask))
+
+    async def execute_stream(
+        self,
+        table: RouteTable,
+        request: CallerRequest,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        options: CallOptions = _NO_OPTIONS,
+    ) -> AsyncGenerator[StreamItem, None]:
+        """Ask for a streamed answer: `StreamStarted`, batches, `StreamCompleted`; without the last it is not complete.
+
+        Close the generator (`contextlib.aclosing`) to cancel: the provider's socket closes at once.
+
+        Raises:
+            StreamInterrupted: the answer had begun and broke off.
+            RoutingError: as `execute`.
+            TranslationMissing: as `execute`.
+        """
+        run = self._run(table, request, max_attempts, options)
+
+        async def begin(step: Next, permit: RoutePermit) -> _Running:
+            return await self._begin(run, step, permit, options)
+
+        running = await self._within_deadline(run, options, self._first_success(run, begin))
+        async for item in self._deliver(run, running, options):
+            yield item
+
+    async def close(self) -> None:
+        """Close all connections. Idempotent."""
+        await self._transports.close()
+
+    def _run(self, table: RouteTable, request: CallerRequest, max_attempts: int, options: CallOptions) -> Run:
+        plan = Plan(
+            table=table,
+            deadline=Deadline(
+                ends_at=options.ends_at,
+                min_attempt_seconds=self._settings.min_attempt_seconds,
+                reply_reserve_seconds=self._settings.reply_reserve_seconds,
+            ),
+            max_attempts=max_attempts,
+            backoff=self._settings.backoff,
+            pinned_to=_pinned_to(table, request),
+        )
+        return Run(
+            request, plan, clock=self._clock, wall_clock=self._wall_clock, random=self._random, hooks=self._hooks
+        )
+
+    async def _within_deadline(self, run: Run, options: CallOptions, work: Awaitable[_T]) -> _T:
+        if options.ends_at == inf:
+            return await work
+        left = options.ends_at - self._settings.reply_reserve_seconds - self._clock()
+        limit = asyncio.timeout(max(0.0, left))
+        try:
+            async with limit:
+                return await work
+        except TimeoutError:
+            if limit.expired():
+                raise run.out_of_time() from None
+            raise
+
+    async def _first_success(self, run: Run, attempt: Callable[[Next, RoutePermit], Awaitable[_T]]) -> _T:
+        """Make attempts until one succeeds; `attempt` settles its permit when it does."""
+        while True:
+            step = run.next_step()
+            if step.wait_seconds > 0:
+                await self._sleep(step.wait_seconds)
+            permit = step.route.acquire(early_probe=step.early_probe)
+            if permit is None:
+                continue  # a door shut while we waited: the plan looks again
+            started = run.begin(step.route)
+            try:
+                return await attempt(step, permit)
+            except AttemptError as error:
+                run.fail(started, error, permit.fail(error))
+                permit.release()
+            except TranslationMissing as error:
+                permit.release()
+                run.pass_over(step.route, error)
+            except BaseException:
+                permit.release()
+                run.abandon(started)
+                raise
+
+    async def _ask(self, run: Run, step: Next, permit: RoutePermit, options: CallOptions) -> Result:
+        started = run.begin(step.route)
+        bridge = run.bridge(step.target_protocol)
+        reply: Reply = await self._attempter.ask(step.route, step.target_protocol, bridge, options)
+        answer = reply.answer
+        outcome = Outcome.REFUSED if answer.refused else Outcome.OK
+        permit.settle(outcome)
+        permit.release()
+        run.succeed(started, outcome, http_status=reply.http_status, usage=answer.usage)
+        return Result(
+            route=step.route,
+            target_protocol=step.target_protocol,
+            response=answer,
+            headers=reply.headers,
+            usage=answer.usage,
+            attempts=tuple(run.attempts),
+            notes=(*bridge.notes, *answer.notes),
+        )
+
+    async def _begin(self, run: Run, step: Next, permit: RoutePermit, options: CallOptions) -> _Running:
+        started = run.begin(step.route)
+        bridge = run.bridge(step.target_protocol)
+        live = await self._attempter.open(step.route, step.target_protocol, bridge, options)
+        permit.settle(Outcome.OK)
+        seconds = self._clock() - started.at
+        step.route.health.first_token_seconds.add(seconds)
+        self._hooks.stream_committed(step.route.desc.name, seconds)
+        return _Running(step=step, permit=permit, started=started, live=live, notes=tuple(bridge.notes))
+
+    async def _deliver(self, run: Run, running: _Running, options: CallOptions) -> AsyncGenerator[StreamItem, None]:
+        """Pass a stream that has begun to its end. Whatever happens, its socket and its permit are given back."""
+        live, watch = running.live, running.live.watch
+        alarm = _Alarm(options.ends_at - self._settings.reply_reserve_seconds - self._clock(), live.exchange.close)
+        recorded = False
+        try:
+            yield running.head()
+            yield live.first
+            while not live.ended:
+                batch = await live.next()
+                if batch.frames or batch.events:
+                    yield batch
+            recorded = True
+            run.succeed(running.started, Outcome.OK, http_status=live.exchange.status, usage=watch.usage)
+            yield StreamCompleted(
+                usage=watch.usage,
+                finishes=tuple(watch.finishes),
+                attempts=tuple(run.attempts),
+                notes=tuple(watch.notes),
+            )
+        except AttemptError as error:
+            recorded = True
+            if alarm.rang:
+                run.abandon(running.started, watch.usage)
+                raise run.out_of_time(watch.usage) from error
+            run.fail(running.started, error, running.step.route.record_failure(error), watch.usage)
+            raise _interrupted(run, error, watch.usage) from error
+        finally:
+            alarm.cancel()
+            live.close()
+            running.permit.release()
+            if not recorded:
+                run.abandon(running.started, watch.usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """A stream that has begun, with what must be given back at its end."""
+
+    step: Next
+    permit: RoutePermit
+    started: Started
+    live: LiveStream
+    notes: tuple[TranslationNote, ...]
+
+    def head(self) -> StreamStarted:
+        return StreamStarted(
+            route=self.step.route,
+            target_protocol=self.step.target_protocol,
+            served_model=self.live.watch.served_model,
+            headers=self.live.headers,
+            notes=self.notes,
+        )
+
+
+class _Alarm:
+    """Closes a stream's socket at its deadline.
+
+    Not `asyncio.timeout`: that cancels the task, and while the stream is suspended the task is its consumer's.
+    """
+
+    __slots__ = ("_handle", "_ring", "rang")
+
+    def __init__(self, seconds: float, ring: Callable[[], None]) -> None:
+        self.rang = False
+        self._ring = ring
+        self._handle = None if seconds == inf else asyncio.get_running_loop().call_later(max(0.0, seconds), self._due)
+
+    def _due(self) -> None:
+        self.rang = True
+        self._ring()
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+
+
+def _interrupted(run: Run, error: AttemptError, usage: Usage | None) -> StreamInterrupted:
+    native: NativeErrorBody | None = error.native if isinstance(error, ProviderError) else None
+    return StreamInterrupted(
+        f"the answer broke off: {error.safe_message}", attempts=run.attempts, partial_usage=usage, native=native
+    )
+
+
+def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:
+    """State of a provider account never moves: of several accounts the most preferred one is meant."""
+    if not request.holds_state:
+        return None
+    return next(iter(table.accounts), None)

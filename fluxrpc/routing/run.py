@@ -1,0 +1,166 @@
+"""One request on its way through its table: the plan's memory, the bridges, the trace. No I/O.
+
+A run lives as long as its request. It knows what was tried; what to try next is the plan's answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fluxrpc.clock import Monotonic, WallClock
+from fluxrpc.errors import AttemptError, DeadlineExceeded, FluxError, Outcome, StateNotPortable, TranslationMissing
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
+from fluxrpc.resilience.blame import Blame, Judgement
+from fluxrpc.resilience.retry import Random
+from fluxrpc.routing.conclusion import conclude
+from fluxrpc.routing.plan import GiveUp, Next, Plan, Stop, Tried
+from fluxrpc.routing.route import Route
+from fluxrpc.routing.table import RouteTable
+from fluxrpc.routing.trace import attempt_record
+from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.v1.usage_pb2 import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An attempt that runs: its route and when it began, on both clocks."""
+
+    route: Route
+    at: float
+    """Monotonic seconds."""
+    wall: float
+    """Unix seconds."""
+
+
+class Run:
+    """See the module."""
+
+    def __init__(
+        self,
+        request: CallerRequest,
+        plan: Plan,
+        *,
+        clock: Monotonic,
+        wall_clock: WallClock,
+        random: Random,
+        hooks: Hooks,
+    ) -> None:
+        self.request = request
+        self.attempts: list[Attempt] = []
+        self._plan = plan
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._random = random
+        self._hooks = hooks
+        self._tried: list[Tried] = []
+        self._errors: list[AttemptError] = []
+        self._bridges: dict[Protocol, Bridge] = {}
+        self._untranslatable: TranslationMissing | None = None
+
+    @property
+    def table(self) -> RouteTable:
+        """The table that the request goes through."""
+        return self._plan.table
+
+    def next_step(self) -> Next:
+        """The next attempt to make.
+
+        Raises:
+            RoutingError: nothing is left to try.
+            TranslationMissing: no route speaks the caller's protocol, and nothing was tried.
+            StateNotPortable: the account whose state the request holds cannot serve it.
+        """
+        step = self._plan.next_step(self._tried, now=self._clock(), random=self._random)
+        if isinstance(step, GiveUp):
+            raise self._given_up(step)
+        if self._tried and self._tried[-1].route is not step.route:
+            self._hooks.failed_over(self._tried[-1].route.desc.name, step.route.desc.name)
+        return step
+
+    def bridge(self, target: Protocol) -> Bridge:
+        """The way from the caller's protocol to that one; the same for every attempt of this request.
+
+        Raises:
+            TranslationMissing: there is none.
+        """
+        bridge = self._bridges.get(target)
+        if bridge is None:
+            bridge = self._bridges[target] = open_bridge(self.request, target)
+        return bridge
+
+    def pass_over(self, route: Route, why: TranslationMissing) -> None:
+        """That route cannot serve this request, whatever its health."""
+        self._untranslatable = why
+        self._plan = replace(self._plan, passed_over=self._plan.passed_over | {route})
+
+    def begin(self, route: Route) -> Started:
+        """An attempt begins now."""
+        return Started(route=route, at=self._clock(), wall=self._wall_clock())
+
+    def fail(self, started: Started, error: AttemptError, judgement: Judgement, usage: Usage | None = None) -> None:
+        """An attempt ended with a fault that has been settled with `judgement`."""
+        self._tried.append(Tried.failed(started.route, error, self._clock()))
+        self._errors.append(error)
+        self._record(started, error.outcome, judgement.blame, error=error, usage=usage)
+
+    def succeed(self, started: Started, outcome: Outcome, *, http_status: int, usage: Usage | None) -> None:
+        """An attempt gave the answer, whole."""
+        self._record(started, outcome, Blame.NOBODY, http_status=http_status, usage=usage)
+        started.route.health.latency_seconds.add(self._clock() - started.at)
+
+    def abandon(self, started: Started, usage: Usage | None = None) -> None:
+        """The caller left, or its time ran out, while an attempt ran."""
+        self._record(started, Outcome.ABANDONED, Blame.NOBODY, usage=usage)
+
+    def out_of_time(self, usage: Usage | None = None) -> DeadlineExceeded:
+        """The error for a deadline that came first."""
+        return DeadlineExceeded("the deadline came before the answer", attempts=self.attempts, partial_usage=usage)
+
+    def _record(
+        self,
+        started: Started,
+        outcome: Outcome,
+        blame: Blame,
+        *,
+        http_status: int = 0,
+        error: AttemptError | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        seconds = self._clock() - started.at
+        name = started.route.desc.name
+        self.attempts.append(
+            attempt_record(
+                name,
+                started_at=started.wall,
+                seconds=seconds,
+                outcome=outcome,
+                blame=blame,
+                http_status=http_status,
+                error=error,
+                usage=usage,
+            )
+        )
+        self._hooks.attempt_finished(name, outcome, "" if error is None else error.detail, seconds)
+        if usage is not None:
+            self._hooks.tokens_used(name, usage)
+
+    def _is_pinned_out(self, step: GiveUp) -> bool:
+        """Whether other accounts are there, but the request may not move to them."""
+        nothing_left = step.reason in {Stop.ROUTES_SPENT, Stop.DOORS_SHUT}
+        return nothing_left and self._plan.pinned_to is not None and len(self.table.accounts) > 1
+
+    def _given_up(self, step: GiveUp) -> FluxError:
+        if not self._errors and self._untranslatable is not None:
+            return self._untranslatable
+        if self._is_pinned_out(step):
+            return StateNotPortable("the request holds state of a provider account that cannot serve it now")
+        if step.reason is Stop.DEADLINE:
+            return self.out_of_time()
+        return conclude(
+            self._errors,
+            attempts=self.attempts,
+            shut_by=step.shut_by,
+            retry_after_seconds=step.retry_after_seconds,
+        )

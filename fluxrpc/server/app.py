@@ -1,0 +1,152 @@
+"""The composition root: builds every living part from the settings, once, and ties them together.
+
+Nothing here decides anything about a call. `lifecycle` starts, reloads and stops what is built here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc
+from grpc_reflection.v1alpha import reflection
+
+from fluxrpc.clock import Monotonic, monotonic
+from fluxrpc.config.schema import ServerSettings, Settings
+from fluxrpc.routing.router import Router, RouterSettings
+from fluxrpc.server.access import CallLog
+from fluxrpc.server.catalog import CatalogBuilder
+from fluxrpc.server.health import Health
+from fluxrpc.server.interceptors.auth import Authenticator, Callers
+from fluxrpc.server.interceptors.deadline import deadline_stage
+from fluxrpc.server.interceptors.errors import errors_stage
+from fluxrpc.server.interceptors.limits import Limiter
+from fluxrpc.server.interceptors.pipeline import Pipeline
+from fluxrpc.server.interceptors.telemetry import telemetry_stage
+from fluxrpc.server.router_service import RouterService
+from fluxrpc.server.state import ServingState
+from fluxrpc.server.tls import server_credentials
+from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.telemetry.logs import AccessLog
+from fluxrpc.upstream.pool import TransportPool
+from fluxrpc.v1.router_pb2 import DESCRIPTOR
+from fluxrpc.v1.router_pb2_grpc import add_RouterServiceServicer_to_server
+
+SERVICE_NAME = DESCRIPTOR.services_by_name["RouterService"].full_name
+METHODS = tuple(f"/{SERVICE_NAME}/{method.name}" for method in DESCRIPTOR.services_by_name["RouterService"].methods)
+"""The full names of our RPCs."""
+
+# Refused by gRPC itself, without details: far above the limit of ours, which says when to come back.
+_BACKSTOP_FACTOR = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class App:
+    """The parts of one server process."""
+
+    state: ServingState
+    builder: CatalogBuilder
+    transports: TransportPool
+    router: Router
+    health: Health
+    authenticator: Authenticator
+    limiter: Limiter
+    server: grpc.aio.Server
+    hooks: Hooks
+
+    def apply(self, settings: Settings) -> None:
+        """Serve new calls from other settings; running calls go on with what they started with."""
+        catalog = self.builder.build(settings)
+        self.transports.keep_only(settings.services.keys())
+        self.authenticator.callers = Callers(settings.callers)
+        self.limiter.max_calls = settings.server.max_concurrent_rpcs
+        self.state.settings, self.state.catalog = settings, catalog
+
+
+def build_app(settings: Settings, *, hooks: Hooks, access_log: AccessLog, clock: Monotonic = monotonic) -> App:
+    """All parts, wired; nothing listens yet. Called on the event loop that will serve."""
+    builder = CatalogBuilder(clock=clock, hooks=hooks)
+    transports = TransportPool()
+    policy = settings.policy
+    router = Router(
+        transports,
+        settings=RouterSettings(
+            min_attempt_seconds=policy.min_attempt_seconds,
+            reply_reserve_seconds=settings.server.reserve_seconds,
+        ),
+        hooks=hooks,
+        clock=clock,
+    )
+    state = ServingState(settings=settings, catalog=builder.build(settings), clock=clock)
+    authenticator = Authenticator(Callers(settings.callers))
+    limiter = Limiter(settings.server.max_concurrent_rpcs)
+    log = CallLog(access_log, hooks)
+    pipeline = Pipeline(
+        (
+            telemetry_stage(clock=clock, started=hooks.call_started, ended=log.ended),
+            errors_stage,
+            authenticator.stage,
+            deadline_stage(
+                clock=clock,
+                default_seconds=settings.server.default_deadline_seconds,
+                max_seconds=settings.server.max_deadline_seconds,
+            ),
+            limiter.stage,
+        )
+    )
+    server = grpc.aio.server(
+        interceptors=[pipeline],
+        options=channel_options(settings.server),
+        maximum_concurrent_rpcs=_BACKSTOP_FACTOR * settings.server.max_concurrent_rpcs,
+    )
+    add_RouterServiceServicer_to_server(RouterService(state, router, hooks), server)
+    return App(
+        state=state,
+        builder=builder,
+        transports=transports,
+        router=router,
+        health=Health([SERVICE_NAME]),
+        authenticator=authenticator,
+        limiter=limiter,
+        server=server,
+        hooks=hooks,
+    )
+
+
+def channel_options(server: ServerSettings) -> list[tuple[str, int]]:
+    """GRPC's own knobs (https://grpc.github.io/grpc/core/group__grpc__arg__keys.html), in its units."""
+    age = server.connection_age
+    options = {
+        "grpc.max_receive_message_length": server.max_message_bytes,
+        "grpc.max_send_message_length": server.max_message_bytes,
+        "grpc.keepalive_time_ms": _ms(server.keepalive.time_seconds),
+        "grpc.keepalive_timeout_ms": _ms(server.keepalive.timeout_seconds),
+        "grpc.keepalive_permit_without_calls": 1,
+        "grpc.http2.min_recv_ping_interval_without_data_ms": _ms(server.keepalive.min_ping_interval_seconds),
+        "grpc.so_reuseport": 0,  # a second process on the same port is a mistake, not a sibling
+    }
+    if age.max_seconds is not None:
+        options["grpc.max_connection_age_ms"] = _ms(age.max_seconds)
+        options["grpc.max_connection_age_grace_ms"] = _ms(age.grace_seconds)
+    return list(options.items())
+
+
+async def bind(app: App) -> int:
+    """Add health, reflection and the port; gives the port.
+
+    Raises:
+        OSError: a certificate has gone since it was checked.
+        RuntimeError: the address cannot be used.
+    """
+    settings = app.state.settings.server
+    await app.health.attach(app.server)
+    if settings.reflection:
+        names = (SERVICE_NAME, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, app.server)
+    address = str(settings.listen)
+    if settings.tls is None:
+        return app.server.add_insecure_port(address)
+    return app.server.add_secure_port(address, server_credentials(settings.tls))
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

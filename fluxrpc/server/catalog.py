@@ -1,0 +1,187 @@
+"""The models that callers may ask for, as route tables: settings turned into living routes.
+
+A `Catalog` is one immutable snapshot; a request uses the one that it started with. `CatalogBuilder` makes the next one
+at a reload on the endpoints, credentials and route health of the last, so that what was learned of them survives.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ssl
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from fluxrpc.clock import Monotonic
+from fluxrpc.config.schema import AuthStyle as ConfiguredAuth
+from fluxrpc.config.schema import (
+    HttpSettings,
+    LimitSettings,
+    ReadTimeoutBlames,
+    RouteSettings,
+    ServiceSettings,
+    Settings,
+)
+from fluxrpc.errors import UnknownModel
+from fluxrpc.protocols.base import Protocol, WireOptions
+from fluxrpc.resilience.breaker import BreakerState
+from fluxrpc.routing.repository import RouteRepository
+from fluxrpc.routing.route import Capabilities, Route, RouteDesc, RouteLimits
+from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
+from fluxrpc.routing.table import RouteTable
+from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.upstream.address import AuthStyle
+from fluxrpc.upstream.exchange import HeadLimits, TransportSettings
+
+_NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEntry:
+    """One model: its routes, and a table for each way of asking."""
+
+    name: str
+    routes: tuple[Route, ...]
+    tables: Mapping[Protocol | None, RouteTable]
+    """By caller protocol; None for typed callers."""
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """What at least one route speaks, by preference."""
+        spoken = {protocol for route in self.routes for protocol in route.desc.endpoint.service.base_urls}
+        return tuple(protocol for protocol in Protocol if protocol in spoken)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """All models of one configuration."""
+
+    models: Mapping[str, ModelEntry]
+
+    def find(self, name: str, allowed: Collection[str] | None = None) -> ModelEntry:
+        """The model of that name. `allowed` are the names that the caller may know of; None: all.
+
+        Raises:
+            UnknownModel: there is none, or not for this caller; with the nearest names that there are for it.
+        """
+        entry = self.models.get(name)
+        if entry is None or (allowed is not None and name not in allowed):
+            known = self.models if allowed is None else [model for model in self.models if model in allowed]
+            raise UnknownModel(name, difflib.get_close_matches(name[:200], known, n=_NEAREST))
+        return entry
+
+
+class CatalogBuilder:
+    """Makes catalogs, and keeps between them what a reload must not forget."""
+
+    def __init__(self, *, clock: Monotonic, hooks: Hooks) -> None:
+        self._clock = clock
+        self._hooks = hooks
+        self._repository = RouteRepository(clock, on_change=self._route_changed)
+        self._endpoints: dict[str, ServiceEndpoint] = {}
+        self._credentials: dict[tuple[str, bytes], Credential] = {}
+        self._names: dict[str, str] = {}
+
+    def build(self, settings: Settings) -> Catalog:
+        """The catalog of a sound configuration."""
+        self._endpoints = {name: self._endpoint(service_of(service)) for name, service in settings.services.items()}
+        self._names.clear()
+        kept: dict[tuple[str, bytes], Credential] = {}
+        models = {}
+        for name, model in settings.models.items():
+            routes = tuple(self._repository.find_or_create(self._desc(route, settings, kept)) for route in model.routes)
+            self._names.update((route.desc.identity_key, route.desc.name) for route in routes)
+            probe_seconds = settings.policy.endpoint_probe_seconds
+            tables = {
+                protocol: RouteTable(routes, protocol, endpoint_probe_seconds=probe_seconds)
+                for protocol in (None, *Protocol)
+            }
+            models[name] = ModelEntry(name=name, routes=routes, tables=tables)
+        self._credentials = kept
+        return Catalog(models=models)
+
+    def _endpoint(self, service: Service) -> ServiceEndpoint:
+        known = self._endpoints.get(service.name)
+        if known is not None:
+            return known.update(service)
+        return ServiceEndpoint(service, self._clock, on_change=self._endpoint_changed)
+
+    def _endpoint_changed(self, service: str, old: BreakerState, new: BreakerState) -> None:
+        self._hooks.breaker_changed("endpoint", service, old.value, new.value)
+
+    def _route_changed(self, identity_key: str, old: BreakerState, new: BreakerState) -> None:
+        # Routes of one identity share their health; the last of them in the configuration stands for all.
+        name = self._names.get(identity_key)
+        if name is not None:
+            self._hooks.breaker_changed("route", name, old.value, new.value)
+
+    def _desc(self, route: RouteSettings, settings: Settings, kept: dict[tuple[str, bytes], Credential]) -> RouteDesc:
+        policy = route.policy
+        return RouteDesc(
+            name=route.name,
+            endpoint=self._endpoints[route.service],
+            model=route.model,
+            credential=self._credential(route, settings.services[route.service], kept),
+            priority=route.priority,
+            weight=route.weight,
+            capabilities=Capabilities(
+                context_tokens=route.capabilities.context_tokens, prefill=route.capabilities.prefill
+            ),
+            limits=RouteLimits(
+                connect_seconds=policy.connect_seconds,
+                first_token_seconds=policy.first_token_seconds,
+                idle_seconds=policy.idle_seconds,
+                attempt_seconds=policy.attempt_timeout_seconds,
+                stream_end_seconds=policy.stream_end_seconds,
+                max_answer_bytes=policy.limits.max_answer_bytes,
+                max_event_bytes=policy.limits.max_event_bytes,
+            ),
+            breaker=policy.route_breaker,
+            retries_per_route=policy.retries_per_route,
+            patience_seconds=policy.patience_seconds,
+        )
+
+    def _credential(
+        self, route: RouteSettings, service: ServiceSettings, kept: dict[tuple[str, bytes], Credential]
+    ) -> Credential:
+        """One object for each key of a service: its door outlives a reload, unless the key changed."""
+        secret = "" if route.credential is None else route.credential.reveal()
+        fresh = Credential(secret, shut_seconds=service.policy.credential_shut_seconds)
+        key = (service.name, fresh.digest)
+        credential = kept.get(key) or self._credentials.get(key) or fresh
+        credential.door.shut_seconds = service.policy.credential_shut_seconds
+        kept[key] = credential
+        return credential
+
+
+def service_of(settings: ServiceSettings) -> Service:
+    """The routing value of a configured service."""
+    policy = settings.policy
+    return Service(
+        name=settings.name,
+        base_urls=dict(settings.protocols),
+        breaker=policy.endpoint_breaker,
+        read_timeout_blames_endpoint=policy.read_timeout_blames is ReadTimeoutBlames.ENDPOINT,
+        wire_options=WireOptions(force_usage=settings.include_usage),
+        auth_style=None if settings.auth is ConfiguredAuth.PROTOCOL else AuthStyle(settings.auth.value),
+        transport=transport_of(settings.http, policy.limits),
+    )
+
+
+def transport_of(http: HttpSettings, limits: LimitSettings) -> TransportSettings:
+    """How a service is reached, as its transport takes it."""
+    return TransportSettings(
+        max_connections=http.max_connections,
+        keepalive_seconds=http.keep_alive_seconds,
+        proxy_url=None if http.proxy is None else http.proxy.reveal(),
+        trust_env=http.trust_env,
+        ssl_context=None if http.ca is None else trusting(Path(http.ca).read_bytes()),
+        head_limits=HeadLimits(line_bytes=limits.max_header_bytes),
+    )
+
+
+@lru_cache(maxsize=64)
+def trusting(authorities: bytes) -> ssl.SSLContext:
+    """A TLS context for a PEM bundle. The same for the same bundle, so that a reload keeps its connections."""
+    return ssl.create_default_context(cadata=authorities.decode("ascii"))

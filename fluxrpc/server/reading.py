@@ -1,0 +1,147 @@
+"""Requests as they come over gRPC, read into what the router takes. What is wrong is named by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.protobuf.duration_pb2 import Duration
+
+from fluxrpc.errors import FieldViolation, GrpcCode, InvalidRequest, RequestError
+from fluxrpc.ir.validate import validate_request
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.bridge import CallerRequest
+from fluxrpc.protocols.bridge import read_request as read_native
+from fluxrpc.routing.options import CallOptions
+from fluxrpc.server.call import Call
+from fluxrpc.upstream.headers import inbound
+from fluxrpc.v1 import router_pb2 as wire
+from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, TranslationNote
+from fluxrpc.v1.protocol_pb2 import Protocol as WireProtocol
+from fluxrpc.v1.router_pb2 import ExecuteOptions, ExecuteRequest, TranslateRequest
+
+MAX_ATTEMPTS_LIMIT = 16
+_MAX_MODEL_CHARACTERS = 256
+PROTOCOLS = {WireProtocol.Value(f"PROTOCOL_{protocol.name}"): protocol for protocol in Protocol}
+"""The protocols by the contract's number."""
+WIRE_PROTOCOLS = {protocol: number for number, protocol in PROTOCOLS.items()}
+"""The contract's number of each protocol."""
+
+
+class Unsupported(RequestError):
+    """The contract knows it, this version does not do it yet. Better said than silently left undone."""
+
+    code = GrpcCode.UNIMPLEMENTED
+    reason = "UNSUPPORTED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a caller asked: the model, the request, how to execute it."""
+
+    model: str
+    request: CallerRequest
+    options: CallOptions
+    max_attempts: int
+    notes: tuple[TranslationNote, ...]
+    """What of the request was left out before it was read (headers)."""
+
+
+def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) -> Asked:
+    """Read a request of Execute or ExecuteStream.
+
+    Raises:
+        InvalidRequest: with the path of each fault.
+        Unsupported: an option that this version does not know how to honour.
+    """
+    request, headers, notes = read_request(message)
+    model = model_name(message.model, request)
+    options = message.options
+    return Asked(
+        model=model,
+        request=request,
+        options=_call_options(options, headers, call),
+        max_attempts=_max_attempts(options, default_attempts),
+        notes=notes,
+    )
+
+
+def read_request(
+    message: ExecuteRequest | TranslateRequest,
+) -> tuple[CallerRequest, tuple[tuple[str, str], ...], tuple[TranslationNote, ...]]:
+    """The request itself, its allowed headers, and notes on those that were dropped."""
+    kind = message.WhichOneof("request")
+    if kind == "native":
+        native = message.native
+        protocol = PROTOCOLS.get(native.protocol)
+        if protocol is None:
+            raise InvalidRequest.at("native.protocol", "a protocol is required")
+        headers, dropped = inbound([(header.name, header.value) for header in native.headers])
+        return read_native(protocol, native.body), headers, _dropped_headers(dropped)
+    if kind == "message":
+        violations = validate_request(message.message)
+        if violations:
+            raise InvalidRequest([FieldViolation(path=f"message.{v.path}", message=v.message) for v in violations])
+        return CallerRequest(message=message.message), (), ()
+    raise InvalidRequest.at("request", "either message or native is required")
+
+
+def model_name(asked: str, request: CallerRequest) -> str:
+    """The name of the route table: the request's own, else the one in the body."""
+    model = asked or (request.model or "")
+    if not model:
+        raise InvalidRequest.at("model", "a model is required, here or in the body")
+    if len(model) > _MAX_MODEL_CHARACTERS:
+        raise InvalidRequest.at("model", f"at most {_MAX_MODEL_CHARACTERS} characters are expected")
+    return model
+
+
+def _dropped_headers(names: Sequence[str]) -> tuple[TranslationNote, ...]:
+    return tuple(
+        TranslationNote(
+            path=f"native.headers[{name}]",
+            action=NOTE_ACTION_DROPPED,
+            code="HEADER_NOT_ALLOWED",
+            reason="only allow-listed headers are passed to providers",
+        )
+        for name in names
+    )
+
+
+def _max_attempts(options: ExecuteOptions, default: int) -> int:
+    if not options.HasField("max_attempts"):
+        return default
+    if not 1 <= options.max_attempts <= MAX_ATTEMPTS_LIMIT:
+        raise InvalidRequest.at("options.max_attempts", f"1 to {MAX_ATTEMPTS_LIMIT} is expected")
+    return options.max_attempts
+
+
+def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...], call: Call) -> CallOptions:
+    if not options.ByteSize():  # the usual case: nothing is set
+        return CallOptions(ends_at=call.ends_at, headers=headers)
+    _refuse_unsupported(options)
+    call.tags.update(options.tags)
+    return CallOptions(
+        ends_at=call.ends_at,
+        attempt_seconds=_seconds(options, "attempt_timeout"),
+        first_token_seconds=_seconds(options, "first_token_timeout"),
+        idle_seconds=_seconds(options, "idle_timeout"),
+        headers=headers,
+    )
+
+
+def _refuse_unsupported(options: ExecuteOptions) -> None:
+    if options.stream_recovery not in {wire.STREAM_RECOVERY_UNSPECIFIED, wire.STREAM_RECOVERY_FAIL}:
+        raise Unsupported("options.stream_recovery: only STREAM_RECOVERY_FAIL is supported")
+    if options.HasField("hedging"):
+        raise Unsupported("options.hedging: hedging is not supported")
+
+
+def _seconds(options: ExecuteOptions, field: str) -> float | None:
+    if not options.HasField(field):  # type: ignore[arg-type]  # the three names are fields of the message
+        return None
+    duration: Duration = getattr(options, field)
+    seconds = duration.seconds + duration.nanos / 1e9
+    if seconds <= 0:
+        raise InvalidRequest.at(f"options.{field}", "more than 0 s is expected")
+    return seconds

@@ -1,0 +1,179 @@
+"""`fluxrpc.v1.RouterService`, thin: reads the request, lets the router work, writes the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from fluxrpc.errors import FluxError, PermissionDenied
+from fluxrpc.protocols.base import Batch, Protocol
+from fluxrpc.routing.route import Route
+from fluxrpc.routing.router import Result, Router, StreamCompleted, StreamStarted
+from fluxrpc.routing.table import RouteTable
+from fluxrpc.server.call import Call, current_call
+from fluxrpc.server.catalog import ModelEntry
+from fluxrpc.server.chunks import messages_of
+from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, model_name, read_execute, read_request
+from fluxrpc.server.state import ServingState
+from fluxrpc.server.translating import translate
+from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.v1 import router_pb2 as wire
+from fluxrpc.v1.outcome_pb2 import RouteInfo
+from fluxrpc.v1.protocol_pb2 import Header
+from fluxrpc.v1.router_pb2_grpc import RouterServiceServicer
+
+
+class RouterService(RouterServiceServicer):
+    """See the module."""
+
+    def __init__(self, state: ServingState, router: Router, hooks: Hooks) -> None:
+        self._state = state
+        self._router = router
+        self._hooks = hooks
+
+    async def Execute(self, request: wire.ExecuteRequest, context: Any) -> wire.ExecuteResponse:  # noqa: ARG002, N802
+        """Ask a model and return the whole answer."""
+        call = current_call.get()
+        try:
+            asked, table = self._find(request, call)
+            result = await self._router.execute(
+                table, asked.request, max_attempts=asked.max_attempts, options=asked.options
+            )
+        except FluxError as error:
+            self._hooks.request_finished(call.model, error.reason)
+            raise
+        call.route = result.route.desc.name
+        call.attempts = result.attempts
+        call.usage = result.usage
+        self._hooks.request_finished(call.model, "OK")
+        return _response(call, asked, result)
+
+    async def ExecuteStream(  # noqa: N802
+        self,
+        request: wire.ExecuteRequest,
+        context: Any,  # noqa: ARG002
+    ) -> AsyncGenerator[wire.ExecuteStreamResponse, None]:
+        """Ask a model and stream the answer."""
+        call = current_call.get()
+        try:
+            asked, table = self._find(request, call)
+            stream = self._router.execute_stream(
+                table, asked.request, max_attempts=asked.max_attempts, options=asked.options
+            )
+            async with aclosing(stream) as items:
+                async for item in items:
+                    if isinstance(item, Batch):
+                        for message in messages_of(item):
+                            yield message
+                    elif isinstance(item, StreamStarted):
+                        yield _started(call, asked, item)
+                    else:
+                        yield _completed(call, item)
+        except FluxError as error:
+            self._hooks.request_finished(call.model, error.reason)
+            raise
+        self._hooks.request_finished(call.model, "OK")
+
+    async def Translate(self, request: wire.TranslateRequest, context: Any) -> wire.TranslateResponse:  # noqa: ARG002, N802
+        """Say what Execute would send; no provider is called."""
+        caller_request, headers, notes = read_request(request)
+        call = current_call.get()
+        entry = None
+        if request.model or not request.target:
+            call.model = model_name(request.model, caller_request)
+            entry = self._entry(call)
+        return translate(request, caller_request, headers, notes, entry=entry, now=self._state.clock())
+
+    async def ListModels(self, request: wire.ListModelsRequest, context: Any) -> wire.ListModelsResponse:  # noqa: ARG002, N802
+        """The models that this caller may ask for."""
+        allowed = self._state.allowed_models(current_call.get().caller)
+        now = self._state.clock()
+        return wire.ListModelsResponse(
+            models=[
+                _listed(entry, now)
+                for name, entry in sorted(self._state.catalog.models.items())
+                if allowed is None or name in allowed
+            ]
+        )
+
+    def _find(self, request: wire.ExecuteRequest, call: Call) -> tuple[Asked, RouteTable]:
+        asked = read_execute(request, call, default_attempts=self._state.settings.policy.max_attempts)
+        call.model = asked.model
+        return asked, self._entry(call).tables[asked.request.protocol]
+
+    def _entry(self, call: Call) -> ModelEntry:
+        """The model asked for.
+
+        Raises:
+            UnknownModel: nobody has it.
+            PermissionDenied: it is there, and not for this caller.
+        """
+        allowed = self._state.allowed_models(call.caller)
+        if allowed is not None and call.model in self._state.catalog.models and call.model not in allowed:
+            raise PermissionDenied(f"{call.caller} may not use {call.model}")
+        return self._state.catalog.find(call.model, allowed)
+
+
+def route_info(route: Route, requested: str, protocol: Protocol, served: str) -> RouteInfo:
+    """The public face of a route. It holds no secret."""
+    return RouteInfo(
+        route=route.desc.name,
+        requested_model=requested,
+        service=route.desc.endpoint.service.name,
+        protocol=WIRE_PROTOCOLS[protocol],
+        upstream_model=route.desc.model,
+        served_model=served,
+    )
+
+
+def _headers(headers: tuple[tuple[str, str], ...]) -> list[Header]:
+    return [Header(name=name, value=value) for name, value in headers]
+
+
+def _response(call: Call, asked: Asked, result: Result) -> wire.ExecuteResponse:
+    answer = result.response
+    response = wire.ExecuteResponse(
+        request_id=call.request_id,
+        usage=result.usage,
+        route=route_info(result.route, call.model, result.target_protocol, answer.served_model),
+        attempts=result.attempts,
+        notes=(*asked.notes, *result.notes),
+    )
+    if answer.message is not None:
+        response.message.CopyFrom(answer.message)
+    else:
+        native = response.native
+        native.protocol = WIRE_PROTOCOLS[result.target_protocol]
+        native.body = answer.body
+        native.headers.extend(_headers(result.headers))
+    return response
+
+
+def _started(call: Call, asked: Asked, item: StreamStarted) -> wire.ExecuteStreamResponse:
+    call.route = item.route.desc.name
+    return wire.ExecuteStreamResponse(
+        started=wire.Started(
+            request_id=call.request_id,
+            route=route_info(item.route, call.model, item.target_protocol, item.served_model),
+            headers=_headers(item.headers),
+            notes=(*asked.notes, *item.notes),
+        )
+    )
+
+
+def _completed(call: Call, item: StreamCompleted) -> wire.ExecuteStreamResponse:
+    call.attempts = item.attempts
+    call.usage = item.usage
+    return wire.ExecuteStreamResponse(
+        completed=wire.Completed(usage=item.usage, finishes=item.finishes, attempts=item.attempts, notes=item.notes)
+    )
+
+
+def _listed(entry: ModelEntry, now: float) -> wire.Model:
+    return wire.Model(
+        name=entry.name,
+        protocols=[WIRE_PROTOCOLS[protocol] for protocol in entry.protocols],
+        route_count=len(entry.routes),
+        available_route_count=sum(route.is_available(now) for route in entry.routes),
+    )
