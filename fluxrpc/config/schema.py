@@ -240,7 +240,7 @@ class PolicySettings:
     endpoint_probe_seconds: Annotated[Seconds, Level.GLOBAL] = 5.0
     """Where every route of a model is shut by its endpoint, one probe is admitted this often."""
     backoff_base_seconds: Annotated[Seconds, Level.GLOBAL] = 0.1
-    """Before the n-th retry of the same route or endpoint: at random up to base × 2^(n−1)."""
+    """Before the n-th retry of the same route or endpoint: at random up to base * 2^(n-1)."""
     backoff_max_seconds: Annotated[Seconds, Level.GLOBAL] = 5.0
     """Where that doubling ends."""
     retries_per_route: FromZero = 1
