@@ -23,6 +23,11 @@ MAX_DEPTH = 128
 
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")
+# Escapes one by one, so that a backslash that is itself escaped begins none; group 1 is half of a pair.
+_HALF = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 _BYTE_AT = re.compile(r" ?\(byte (\d+)\)")
 
 
@@ -76,7 +81,9 @@ def decode_request(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def decode_answer(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
-    """Decode what a provider sent. Halves of surrogate pairs are let through: a stream may cut a pair in two.
+    """Decode what a provider sent, to look at it. Halves of surrogate pairs are read as U+FFFD.
+
+    A stream may cut a pair in two, and RFC 8259, section 8.2, allows halves; msgspec does not.
 
     Raises:
         JsonFault: not JSON, not of the decoder's shape, or not UTF-8.
@@ -88,9 +95,10 @@ def decode_answer(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
     except msgspec.ValidationError as error:
         raise JsonFault(_safe(str(error))) from None
     except msgspec.DecodeError as error:
-        if b"\\u" not in text:
-            raise JsonFault(str(error), incomplete="truncated" in str(error)) from None
-        return _decode_halves(decoder, text)
+        whole = _HALF.sub(_replace_half, text)
+        if whole != text:
+            return decode_answer(decoder, whole)
+        raise JsonFault(str(error), incomplete="truncated" in str(error)) from None
     except UnicodeDecodeError:
         raise JsonFault("not UTF-8") from None
     except RecursionError:
@@ -98,23 +106,24 @@ def decode_answer(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
     return value
 
 
-def _decode_halves(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
-    """The standard library keeps halves of surrogate pairs; RFC 8259, section 8.2, allows them, msgspec does not."""
+def decode_halves(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """As `decode_answer`, but halves stay in the strings. The decoder's type must hold no `msgspec.Raw`."""
+    value = decode_answer(decoder, text)
+    if b"\\u" not in text or _HALF.sub(_replace_half, text) == text:
+        return value
     try:
-        untyped = json.loads(text.decode(), parse_constant=_refuse_constant)
-        value: T = msgspec.convert(untyped, decoder.type)
-    except (ValueError, RecursionError) as error:  # msgspec.ValidationError, JSON and UTF-8 errors are ValueErrors
-        raise JsonFault(_safe(str(error)), incomplete=_ends_early(error, text)) from None
-    return value
+        halves: T = msgspec.convert(json.loads(text), decoder.type)
+    except ValueError:  # the standard library refuses integers of more than 4300 digits
+        return value
+    return halves
+
+
+def _replace_half(match: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if match.group(1) else match.group()
 
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
-
-
-def _ends_early(error: Exception, text: bytes) -> bool:
-    at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(text) - 1
-    return at_end or (isinstance(error, json.JSONDecodeError) and error.msg.startswith("Unterminated"))
 
 
 def _safe(message: str) -> str:

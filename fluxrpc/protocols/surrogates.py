@@ -1,6 +1,6 @@
 """Halves of surrogate pairs in streamed text: a provider may cut a pair in two, half in one event, half in the next.
 
-JSON can say a half (`"\\ud83d"`), protobuf and UTF-8 cannot. Invariant: what comes out holds no half.
+JSON can say a half in an escape, protobuf and UTF-8 cannot. Invariant: what comes out holds no half.
 """
 
 from __future__ import annotations

@@ -27,7 +27,13 @@ class _ErrorField(msgspec.Struct):
 _ERROR_FIELD = msgspec.json.Decoder(_ErrorField)
 
 
-def read_whole(decoder: msgspec.json.Decoder[T], body: bytes, error_of: InAnswerError) -> T:
+def read_whole(
+    decoder: msgspec.json.Decoder[T],
+    body: bytes,
+    error_of: InAnswerError,
+    *,
+    decode: Callable[[msgspec.json.Decoder[T], bytes], T] = decode_answer,
+) -> T:
     """Decode the body of a 2xx.
 
     Raises:
@@ -39,7 +45,7 @@ def read_whole(decoder: msgspec.json.Decoder[T], body: bytes, error_of: InAnswer
     if not text:
         raise AnswerFault("EMPTY_ANSWER")
     try:
-        value = decode_answer(decoder, body)
+        value = decode(decoder, body)
     except JsonFault as fault:
         raise explain_answer(text, error_of, fault) from None
     return value

@@ -37,8 +37,8 @@ class _Delta(msgspec.Struct):
     text: str | None = None
     thinking: str | None = None
     partial_json: str | None = None
-    signature: msgspec.Raw | None = None
-    citation: msgspec.Raw | None = None
+    signature: str | None = None
+    citation: msgspec.Raw = msgspec.Raw(b"")
     stop_reason: str | None = None
     stop_sequence: str | None = None
     stop_details: _StopDetails | None = None
@@ -134,5 +134,5 @@ class AnthropicWatch(Watch):
 def _says(delta: _Delta | None) -> bool:
     """Whether a delta holds anything; the first of a tool's arguments is often empty."""
     return delta is not None and bool(
-        delta.text or delta.thinking or delta.partial_json or delta.signature or delta.citation
+        delta.text or delta.thinking or delta.partial_json or delta.signature or says_something(delta.citation)
     )

@@ -20,7 +20,7 @@ class WireUsage(msgspec.Struct):
     """`usage` as it stands on the wire."""
 
     tokens: _Tokens | None = None
-    billed_units: msgspec.Raw | None = None
+    billed_units: msgspec.Raw = msgspec.Raw(b"")
     cached_tokens: Any = None
 
 
@@ -28,7 +28,7 @@ def to_usage(wire: WireUsage) -> Usage:
     """The counters in our words; billed units are an extra."""
     tokens = wire.tokens or _Tokens()
     counts = usage(whole(tokens.input_tokens), whole(tokens.output_tokens), cache_read=wire.cached_tokens)
-    if wire.billed_units is not None:
-        billed = bytes(wire.billed_units).decode()
+    billed = bytes(wire.billed_units).decode()
+    if billed not in ("", "null"):
         counts.extras.append(Extra(protocol=PROTOCOL_COHERE, key="billed_units", value_json=billed))
     return counts

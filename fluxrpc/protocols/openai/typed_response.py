@@ -5,10 +5,13 @@ What an answer may hold beside (it can only where the caller's request asked for
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fluxrpc.protocols.base import Answer
+from fluxrpc.protocols.json_text import decode_halves
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
 from fluxrpc.protocols.openai.usage import WireUsage, to_usage
@@ -18,8 +21,6 @@ from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_APPROXIMATED, NOTE_ACTION_DROPPED
 from fluxrpc.v1.part_pb2 import Part, Reasoning
 from fluxrpc.v1.response_pb2 import Choice, Finish, MessageResponse
 
-_ABSENT = msgspec.Raw(b"")
-_NOTHING = (b"", b"null", b'""', b"[]", b"{}")
 LATEST_SECONDS = 253402300799
 """The last second that a `Timestamp` can say (year 9999)."""
 
@@ -33,14 +34,14 @@ class TextPiece(msgspec.Struct):
 class Unread(msgspec.Struct):
     """Fields of a message or delta that are not translated yet."""
 
-    tool_calls: msgspec.Raw = _ABSENT
-    function_call: msgspec.Raw = _ABSENT
-    audio: msgspec.Raw = _ABSENT
-    annotations: msgspec.Raw = _ABSENT
+    tool_calls: Any = None
+    function_call: Any = None
+    audio: Any = None
+    annotations: Any = None
 
     def names(self) -> list[str]:
         """Those that say something."""
-        return [name for name in _UNREAD if bytes(getattr(self, name)) not in _NOTHING]
+        return [name for name in _UNREAD if getattr(self, name)]
 
 
 _UNREAD = Unread.__struct_fields__
@@ -86,7 +87,7 @@ _COMPLETION = msgspec.json.Decoder(_Completion)
 
 def read_response(body: bytes) -> Answer:
     """See `TypedCodec.read_response`."""
-    completion = read_whole(_COMPLETION, body, error_of)
+    completion = read_whole(_COMPLETION, body, error_of, decode=decode_halves)
     if not completion.choices:
         raise explain_answer(body, error_of)
     notes: list[TranslationNote] = []

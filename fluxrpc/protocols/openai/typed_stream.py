@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Batch, StreamOptions
-from fluxrpc.protocols.json_text import decode_answer
+from fluxrpc.protocols.json_text import decode_halves
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
 from fluxrpc.protocols.openai.typed_response import SaidText, dropped, head, part_of, replaced, whole_text
 from fluxrpc.protocols.openai.usage import WireUsage, to_usage
 from fluxrpc.protocols.stream_watch import LAST, PASS, REAL, Watch
 from fluxrpc.protocols.surrogates import HalfJoiner
-from fluxrpc.protocols.whole_answer import says_something
 from fluxrpc.sse import Frame
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.response_pb2 import Finish
@@ -36,7 +36,7 @@ class _Chunk(msgspec.Struct):
     model: str | None = None
     created: int | float | None = None
     usage: WireUsage | None = None
-    error: msgspec.Raw = msgspec.Raw(b"")
+    error: Any = None
 
 
 _CHUNK = msgspec.json.Decoder(_Chunk)
@@ -89,8 +89,8 @@ class OpenAIReader(Watch):
         """Read one chunk into events."""
         if frame.data == b"[DONE]":
             return LAST
-        chunk = decode_answer(_CHUNK, frame.data)
-        if says_something(chunk.error):
+        chunk = decode_halves(_CHUNK, frame.data)
+        if chunk.error:
             raise error_of(frame.data)
         if not self._started:
             self._started = True
