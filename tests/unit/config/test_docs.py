@@ -55,11 +55,8 @@ def test_every_setting_is_described_and_no_other(section: str) -> None:
 
 def test_the_levels_of_policies_are_the_described_ones() -> None:
     levels = {key: cells[1] for key, cells in tables()["policy"].items()}
-    assert {key for key, level in levels.items() if level == "global"} == {
-        "max_attempts",
-        "min_attempt",
-        "endpoint_probe",
-    }
+    of_requests = {"max_attempts", "min_attempt", "endpoint_probe", "backoff_base", "backoff_max"}
+    assert {key for key, level in levels.items() if level == "global"} == of_requests
     assert {key for key, level in levels.items() if level == "service"} == {"endpoint_breaker", "credential_shut"}
     assert set(levels.values()) == {"global", "service", "route"}
 
