@@ -136,6 +136,10 @@ class Transport(Interface):
         A late `send` still works (a request may hold the table of before a reload). Idempotent.
         """
 
+    @property
+    def in_use(self) -> int:
+        """How many exchanges are running or waiting for their head."""
+
     async def close(self) -> None:
         """Close all connections now, running exchanges included. Idempotent."""
 
