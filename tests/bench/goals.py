@@ -1,4 +1,9 @@
-"""The goals as a table, and the verdicts: what was measured, what it must not pass, whether it holds."""
+"""The goals as a table, and the verdicts: what was measured, what it must not pass, whether it holds.
+
+Ratios and bytes are held to as they stand. Times are those of the machine on which the goals were set: there the bare
+forwarder that translates takes 361 µs of CPU a request. Where it takes longer now, because the machine is slower or
+busy, times may be longer in the same proportion; a faster machine gets no stricter goals.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,9 @@ from enum import Enum
 import msgspec
 from rich.console import Console
 from rich.table import Table
+
+REFERENCE_TRANSLATE_CPU = 361
+TIME_UNITS = frozenset({"ms", "µs", "µs/event", "µs/request", "events/s"})
 
 
 class Bound(Enum):
@@ -29,11 +37,18 @@ class Goal:
     bound: Bound = Bound.NONE
     limit: float = 0
 
-    def holds(self, measured: float) -> bool:
+    def limit_here(self, slowdown: float) -> float:
+        """The limit for a machine that is slower by this factor."""
+        if self.unit not in TIME_UNITS:
+            return self.limit
+        return self.limit / slowdown if self.bound is Bound.AT_LEAST else self.limit * slowdown
+
+    def holds(self, measured: float, *, slowdown: float = 1) -> bool:
+        limit = self.limit_here(slowdown)
         if self.bound is Bound.AT_MOST:
-            return measured <= self.limit
+            return measured <= limit
         if self.bound is Bound.AT_LEAST:
-            return measured >= self.limit
+            return measured >= limit
         return True
 
 
@@ -74,7 +89,7 @@ GOALS = (
     _at_most("select", "selection among 1,000 routes of which 999 are open", 20, "µs"),
     _at_most("insert", "repository insert at 50,000 entries", 10, "µs"),
     _at_most("sse_large", "SSE, one event of 16 MiB: time for twice the input", 2.2, "x"),
-    _at_most("sse_bytes", "SSE, single bytes: time for twice the input", 2.2, "x"),
+    _at_most("sse_bytes", "SSE, an event in single bytes: time for twice the input", 2.2, "x"),
 )
 
 
@@ -87,11 +102,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     bound: str
     limit: float | None
+    limit_here: float | None
     holds: bool
+
+
+def slowdown_of(measured: Mapping[str, float]) -> float:
+    """How much slower this machine is now than the one of the goals; at least 1."""
+    return max(1.0, measured["translate_cpu"] / REFERENCE_TRANSLATE_CPU)
 
 
 def judge(measured: Mapping[str, float]) -> list[Verdict]:
     """Sets every goal against its figure. Raises KeyError where a goal was not measured."""
+    slowdown = slowdown_of(measured)
     return [
         Verdict(
             key=goal.key,
@@ -100,7 +122,8 @@ def judge(measured: Mapping[str, float]) -> list[Verdict]:
             unit=goal.unit,
             bound=goal.bound.value,
             limit=None if goal.bound is Bound.NONE else goal.limit,
-            holds=goal.holds(measured[goal.key]),
+            limit_here=None if goal.bound is Bound.NONE else goal.limit_here(slowdown),
+            holds=goal.holds(measured[goal.key], slowdown=slowdown),
         )
         for goal in GOALS
     ]
@@ -108,17 +131,26 @@ def judge(measured: Mapping[str, float]) -> list[Verdict]:
 
 def show(verdicts: Iterable[Verdict], console: Console) -> None:
     """Prints the table."""
-    titles = {goal.key: goal.title for goal in GOALS}
-    table = Table("measured", title="fluxrpc bench", title_justify="left")
-    table.columns[0].header = "what"
+    goals = {goal.key: goal for goal in GOALS}
+    table = Table("what", title="fluxrpc bench", title_justify="left")
     table.add_column("goal", justify="right")
     table.add_column("measured", justify="right")
     table.add_column("verdict")
     for verdict in verdicts:
         goal = "" if verdict.limit is None else f"{verdict.bound} {_number(verdict.limit)}"
-        word = "" if verdict.limit is None else ("[green]holds[/]" if verdict.holds else "[bold red]missed[/]")
-        table.add_row(titles[verdict.key], goal, f"{_number(verdict.measured)} {verdict.unit}", word)
+        measured = f"{_number(verdict.measured)} {verdict.unit}"
+        table.add_row(goals[verdict.key].title, goal, measured, _word(goals[verdict.key], verdict))
     console.print(table)
+
+
+def _word(goal: Goal, verdict: Verdict) -> str:
+    if verdict.limit is None or verdict.limit_here is None:
+        return ""
+    if not verdict.holds:
+        return "[bold red]missed[/]"
+    if goal.holds(verdict.measured):
+        return "[green]holds[/]"
+    return f"[yellow]holds[/] ({verdict.bound} {_number(verdict.limit_here)} here)"
 
 
 def _number(value: float) -> str:

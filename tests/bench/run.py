@@ -17,7 +17,7 @@ from rich.console import Console
 
 from tests.bench import gateway, micro
 from tests.bench.gateway import Server
-from tests.bench.goals import Verdict, judge, show
+from tests.bench.goals import Verdict, judge, show, slowdown_of
 from tests.bench.load import Load, Pace, running_upstream
 from tests.bench.measure import (
     MEGABYTE,
@@ -39,6 +39,7 @@ UNARY_SECONDS = 3
 AT_FIXED_RATE = Pace(seconds=4, rps=50)
 FIRST_CHUNKS = Pace(seconds=3, rps=20)
 KILOBYTE = 1000
+TABLE_WIDTH = 120
 
 Figures = dict[str, float]
 
@@ -164,14 +165,16 @@ def write(verdicts: list[Verdict]) -> None:
 
 def main() -> int:
     argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__).parse_args()
-    console = Console()
+    console = Console(width=TABLE_WIDTH)
     try:
-        verdicts = judge(measure_all(console))
+        figures = measure_all(console)
     except BenchError as error:
         console.print(f"[bold red]bench:[/] {error}", highlight=False)
         return 2
+    verdicts = judge(figures)
     write(verdicts)
     show(verdicts, console)
+    console.print(f"times are allowed {slowdown_of(figures):.2f} x: see tests/bench/goals.py")
     return 0 if all(verdict.holds for verdict in verdicts) else 1
 
 
