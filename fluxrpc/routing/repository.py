@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from fluxrpc.clock import Monotonic
+from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.resilience.breaker import BreakerState
 from fluxrpc.routing.route import Route, RouteDesc, RouteHealth
 
@@ -32,7 +32,7 @@ class RouteRepository:
 
     def __init__(
         self,
-        clock: Monotonic,
+        clock: Monotonic = monotonic,
         *,
         max_entries: int = MAX_ENTRIES,
         ttl_seconds: float = TTL_SECONDS,

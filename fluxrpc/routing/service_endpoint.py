@@ -14,7 +14,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, NoReturn, final
 
-from fluxrpc.clock import Monotonic
+from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.protocols.base import Protocol, WireOptions
 from fluxrpc.resilience.breaker import BreakerSettings, BreakerState, CircuitBreaker
 from fluxrpc.resilience.door import CREDENTIAL_SHUT_SECONDS, CredentialDoor
@@ -79,7 +79,7 @@ class ServiceEndpoint:
     def __init__(
         self,
         service: Service,
-        clock: Monotonic,
+        clock: Monotonic = monotonic,
         *,
         on_change: EndpointHook | None = None,
         breaker: CircuitBreaker | None = None,

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 
 from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.config.schema import ServerSettings, Settings
+from fluxrpc.resilience.retry import BackoffSettings
 from fluxrpc.routing.router import Router, RouterSettings
 from fluxrpc.server.access import CallLog
 from fluxrpc.server.catalog import CatalogBuilder
@@ -72,6 +73,7 @@ def build_app(settings: Settings, *, hooks: Hooks, access_log: AccessLog, clock:
         settings=RouterSettings(
             min_attempt_seconds=policy.min_attempt_seconds,
             reply_reserve_seconds=settings.server.reserve_seconds,
+            backoff=BackoffSettings(base_seconds=policy.backoff_base_seconds, max_seconds=policy.backoff_max_seconds),
         ),
         hooks=hooks,
         clock=clock,

@@ -190,10 +190,9 @@ class AiohttpTransport(ClientLife):
 
     def _exchange(self, response: aiohttp.ClientResponse, limits: TimeLimits) -> _AiohttpExchange:
         headers = checked_headers(response.raw_headers, self._settings.head_limits)
-        exchange = _AiohttpExchange(
-            response, headers, idle_seconds=limits.idle_seconds, spawn=self._spawn, on_end=lambda: self._ended(exchange)
+        return _AiohttpExchange(
+            response, headers, idle_seconds=limits.idle_seconds, spawn=self._spawn, on_end=self._ended
         )
-        return exchange
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -232,7 +231,7 @@ class _AiohttpExchange(BodyExchange):
         *,
         idle_seconds: float | None,
         spawn: Spawn,
-        on_end: Callable[[], None],
+        on_end: Callable[[BodyExchange], None],
     ) -> None:
         super().__init__(response.status, headers, idle_seconds=idle_seconds, spawn=spawn, on_end=on_end)
         self._response = response
@@ -242,7 +241,7 @@ class _AiohttpExchange(BodyExchange):
         content = self._content
         if content.exception() is None:
             raw = content.read_nowait(-1)
-            if raw:
+            if raw or content.is_eof():
                 return raw
         elif raw := content._read_nowait(-1):  # noqa: SLF001  # the public one raises first
             return raw  # what came before the cut still counts: it may hold the end of the answer
@@ -260,7 +259,9 @@ class _AiohttpExchange(BodyExchange):
 
     def _release(self) -> None:
         connection = self._response.connection
-        if connection is not None and connection.transport is not None:
+        if connection is None:
+            return  # aiohttp has taken it back at the end of the body
+        if connection.transport is not None:
             connection.transport.abort()
         self._response.close()
 

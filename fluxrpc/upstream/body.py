@@ -32,7 +32,7 @@ class BodyExchange(ABC):
         *,
         idle_seconds: float | None,
         spawn: Spawn,
-        on_end: Callable[[], None],
+        on_end: Callable[[BodyExchange], None],
     ) -> None:
         """`on_end` is called exactly once, when the exchange holds no connection any more.
 
@@ -136,7 +136,7 @@ class BodyExchange(ABC):
         try:
             self._release()
         finally:
-            self._on_end()
+            self._on_end(self)
 
     async def _drain(self) -> None:
         budget = FINISH_BYTES

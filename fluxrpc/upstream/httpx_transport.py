@@ -279,16 +279,15 @@ class HttpxTransport(ClientLife):
         def leave() -> None:
             owner.leave(plainly=self._plain_cancel, spawn=self._spawn)
 
-        exchange = _HttpxExchange(
+        return _HttpxExchange(
             owner,
             leave,
             response.status_code,
             headers,
             idle_seconds=limits.idle_seconds,
             spawn=self._spawn,
-            on_end=lambda: self._ended(exchange),
+            on_end=self._ended,
         )
-        return exchange
 
     def _fault(self, error: Exception, owner: _Owner, clock: asyncio.Timeout) -> AttemptError:
         if isinstance(error, AttemptError):
@@ -351,7 +350,7 @@ class _HttpxExchange(BodyExchange):
         *,
         idle_seconds: float | None,
         spawn: Spawn,
-        on_end: Callable[[], None],
+        on_end: Callable[[BodyExchange], None],
     ) -> None:
         super().__init__(status, headers, idle_seconds=idle_seconds, spawn=spawn, on_end=on_end)
         self._owner = owner
