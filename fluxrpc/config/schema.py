@@ -225,8 +225,6 @@ class LimitSettings:
     """A whole unary answer, decompressed."""
     max_event_bytes: Bytes = 16 * 1024 * 1024
     """One event of a stream: images come in one."""
-    max_header_bytes: Bytes = 64 * 1024
-    """The head of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +255,8 @@ class PolicySettings:
     """One whole attempt; null: only the call's deadline bounds it. Long unary answers send their head last."""
     stream_end_seconds: Seconds = 2.0
     """A stream whose choices have all finished may stay open without its terminator this long."""
-    read_timeout_blames: ReadTimeoutBlames = ReadTimeoutBlames.ROUTE
+    read_timeout_blames: Annotated[ReadTimeoutBlames, Level.SERVICE] = ReadTimeoutBlames.ROUTE
+    """What silence after connecting says, at this service."""
     route_breaker: BreakerPolicy = BreakerPolicy(failure_threshold=3, recovery_seconds=60.0)
     """Of one model at one service with one credential."""
     endpoint_breaker: Annotated[BreakerPolicy, Level.SERVICE] = BreakerPolicy(
@@ -282,7 +281,9 @@ class HttpSettings:
     keep_alive_seconds: Seconds = 30.0
     """Unused connections are closed after this; shorter than the 60 s at which common load balancers drop them."""
     max_connections: Count = 1000
-    """Open at once to each base URL."""
+    """Open at once to the service."""
+    max_header_bytes: Bytes = 16 * 1024
+    """One header line of an answer; more than 128 lines are refused too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ from fluxrpc.clock import Monotonic
 from fluxrpc.config.schema import AuthStyle as ConfiguredAuth
 from fluxrpc.config.schema import (
     HttpSettings,
-    LimitSettings,
     ReadTimeoutBlames,
     RouteSettings,
     ServiceSettings,
@@ -165,11 +164,11 @@ def service_of(settings: ServiceSettings) -> Service:
         read_timeout_blames_endpoint=policy.read_timeout_blames is ReadTimeoutBlames.ENDPOINT,
         wire_options=WireOptions(force_usage=settings.include_usage),
         auth_style=None if settings.auth is ConfiguredAuth.PROTOCOL else AuthStyle(settings.auth.value),
-        transport=transport_of(settings.http, policy.limits),
+        transport=transport_of(settings.http),
     )
 
 
-def transport_of(http: HttpSettings, limits: LimitSettings) -> TransportSettings:
+def transport_of(http: HttpSettings) -> TransportSettings:
     """How a service is reached, as its transport takes it."""
     return TransportSettings(
         max_connections=http.max_connections,
@@ -177,7 +176,7 @@ def transport_of(http: HttpSettings, limits: LimitSettings) -> TransportSettings
         proxy_url=None if http.proxy is None else http.proxy.reveal(),
         trust_env=http.trust_env,
         ssl_context=None if http.ca is None else trusting(Path(http.ca).read_bytes()),
-        head_limits=HeadLimits(line_bytes=limits.max_header_bytes),
+        head_limits=HeadLimits(line_bytes=http.max_header_bytes),
     )
 
 

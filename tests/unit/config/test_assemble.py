@@ -112,13 +112,13 @@ VALUES: dict[str, tuple[str, str, str]] = {
     "idle": ("1s", "2s", "3s"),
     "attempt_timeout": ("1s", "2s", "null"),
     "stream_end": ("1s", "3s", "4s"),
-    "read_timeout_blames": ("endpoint", "route", "endpoint"),
     "route_breaker": ("{failure_threshold: 5}", "{failure_threshold: 6}", "{failure_threshold: 7}"),
     "limits": ("{max_answer: 1KiB}", "{max_answer: 2KiB}", "{max_answer: 3KiB}"),
 }
 FOR_SERVICES = {
     "endpoint_breaker": ("{recovery: 5s}", "{recovery: 6s}"),
     "credential_shut": ("1m", "2m"),
+    "read_timeout_blames": ("endpoint", "route"),
 }
 GLOBAL = {"max_attempts": "9", "min_attempt": "1s", "endpoint_probe": "1s", "backoff_base": "1s", "backoff_max": "1s"}
 

@@ -57,7 +57,8 @@ def test_the_levels_of_policies_are_the_described_ones() -> None:
     levels = {key: cells[1] for key, cells in tables()["policy"].items()}
     of_requests = {"max_attempts", "min_attempt", "endpoint_probe", "backoff_base", "backoff_max"}
     assert {key for key, level in levels.items() if level == "global"} == of_requests
-    assert {key for key, level in levels.items() if level == "service"} == {"endpoint_breaker", "credential_shut"}
+    of_services = {"endpoint_breaker", "credential_shut", "read_timeout_blames"}
+    assert {key for key, level in levels.items() if level == "service"} == of_services
     assert set(levels.values()) == {"global", "service", "route"}
 
 
