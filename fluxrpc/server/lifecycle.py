@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import structlog
 
+from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.config.watcher import Reloader, needs_restart
 from fluxrpc.errors import FluxError
 from fluxrpc.server.app import METHODS, App, bind, build_app
-from fluxrpc.telemetry.hooks import compose
+from fluxrpc.telemetry.hooks import Hooks, compose
 from fluxrpc.telemetry.logs import AccessLog, Redaction
 from fluxrpc.telemetry.metrics import Metrics, MetricsListener, start_listener
 
@@ -33,10 +34,23 @@ class StartError(FluxError):
 class Server:
     """One server process. `run` returns when it has stopped."""
 
-    def __init__(self, reloader: Reloader, access_log: AccessLog, redaction: Redaction) -> None:
+    app: App
+    """What serves, from the moment that `ready` is called."""
+
+    def __init__(
+        self,
+        reloader: Reloader,
+        access_log: AccessLog,
+        redaction: Redaction,
+        *,
+        observers: Sequence[Hooks] = (),
+        clock: Monotonic = monotonic,
+    ) -> None:
         self._reloader = reloader
         self._access_log = access_log
         self._redaction = redaction
+        self._observers = tuple(observers)
+        self._clock = clock
         self._metrics = Metrics()
         self._stop_signals = 0
         self._stopping = asyncio.Event()
@@ -72,8 +86,8 @@ class Server:
     async def _start(self) -> tuple[App, MetricsListener | None]:
         settings = self._reloader.state.settings
         self._configure_metrics()
-        app = build_app(settings, hooks=compose(self._metrics), access_log=self._access_log)
-        self._app = app
+        hooks = compose(self._metrics, *self._observers)
+        app = self.app = build_app(settings, hooks=hooks, access_log=self._access_log, clock=self._clock)
         listener = self._listen_metrics()
         try:
             self.port = await bind(app)
@@ -135,7 +149,7 @@ class Server:
             _log.error("reload_refused", faults=str(state.last_fault).splitlines())
             return False
         self._redaction.know(secret.reveal() for secret in state.settings.secrets())
-        self._app.apply(state.settings)
+        self.app.apply(state.settings)
         self._configure_metrics()
         _log.info("reloaded", generation=state.generation, needs_restart=needs_restart(old, state.settings))
         return True
