@@ -11,6 +11,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol as Interface
 
 from fluxrpc.errors import AnswerFault
@@ -154,9 +155,14 @@ def checked_headers(raw: Iterable[tuple[bytes, bytes]], limits: HeadLimits) -> d
     for count, (name_bytes, value_bytes) in enumerate(raw, start=1):
         if count > limits.header_count or len(name_bytes) + len(value_bytes) > limits.line_bytes:
             raise AnswerFault("response head over the limit")
-        name, value = name_bytes.decode("latin-1").lower(), value_bytes.decode("latin-1")
+        name, value = _lower(name_bytes), value_bytes.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+@lru_cache(maxsize=512)
+def _lower(name: bytes) -> str:
+    return name.decode("latin-1").lower()
 
 
 _DEFAULT_HEADERS = (("accept", "*/*"), ("accept-encoding", ACCEPT_ENCODING), ("user-agent", "fluxrpc"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import errno
+import os
+import resource
 import socket
 import ssl
 import struct
@@ -147,19 +148,22 @@ async def test_a_head_that_breaks_off_is_an_answer(serve: Serve, outgoing: Make)
     await transport.close()
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL])
-async def test_our_own_shortage_blames_no_endpoint(
-    transport: Transport, outgoing: Make, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    def none_left(*_: object, **__: object) -> None:
-        raise OSError(number, "none left")
+async def test_our_own_shortage_blames_no_endpoint(transport: Transport, serve: Serve, outgoing: Make) -> None:
+    async def echo(connection: Any) -> None:
+        await connection.request()
+        connection.answer(b"{}")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(socket, "socket", none_left)
-        patch.setattr("asyncio.base_events.socket.socket", none_left)
+    server = await serve(echo)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(free := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limit[1]))  # the next descriptor is one too many
+    try:
         with pytest.raises(LocalFault) as caught:
-            await transport.send(outgoing("http://127.0.0.1:9/v1"))
+            await transport.send(outgoing(server.url))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     assert caught.value.outcome is Outcome.ABANDONED
+    assert await (await transport.send(outgoing(server.url))).read(9) == b"{}"
 
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
