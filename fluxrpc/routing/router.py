@@ -14,7 +14,7 @@ from math import inf
 from typing import TypeVar
 
 from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
-from fluxrpc.errors import AttemptError, NativeErrorBody, Outcome, ProviderError, StreamInterrupted, TranslationMissing
+from fluxrpc.errors import AttemptError, Outcome, ProviderError, RoutingError, StreamInterrupted, TranslationMissing
 from fluxrpc.protocols.base import Answer, Batch, Protocol
 from fluxrpc.protocols.bridge import CallerRequest
 from fluxrpc.resilience.deadline import Deadline
@@ -153,8 +153,24 @@ class Router:
             return await self._begin(run, step, permit, options)
 
         running = await self._within_deadline(run, options, self._first_success(run, begin))
-        async for item in self._deliver(run, running, options):
-            yield item
+        live, watch = running.live, running.live.watch
+        alarm = _Alarm(options.ends_at - self._settings.reply_reserve_seconds - self._clock(), live.exchange.close)
+        try:
+            yield running.head()
+            yield live.first
+            while not live.ended:
+                batch = await live.next()
+                if batch.frames or batch.events:
+                    yield batch
+            yield running.complete(run)
+        except AttemptError as error:
+            raise running.break_off(run, error, is_late=alarm.rang) from error
+        finally:
+            alarm.cancel()
+            live.close()
+            running.permit.release()
+            if not running.is_recorded:
+                run.abandon(running.started, watch.usage)
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""
@@ -241,42 +257,8 @@ class Router:
         self._hooks.stream_committed(step.route.desc.name, seconds)
         return _Running(step=step, permit=permit, started=started, live=live, notes=tuple(bridge.notes))
 
-    async def _deliver(self, run: Run, running: _Running, options: CallOptions) -> AsyncGenerator[StreamItem, None]:
-        """Pass a stream that has begun to its end. Whatever happens, its socket and its permit are given back."""
-        live, watch = running.live, running.live.watch
-        alarm = _Alarm(options.ends_at - self._settings.reply_reserve_seconds - self._clock(), live.exchange.close)
-        recorded = False
-        try:
-            yield running.head()
-            yield live.first
-            while not live.ended:
-                batch = await live.next()
-                if batch.frames or batch.events:
-                    yield batch
-            recorded = True
-            run.succeed(running.started, Outcome.OK, http_status=live.exchange.status, usage=watch.usage)
-            yield StreamCompleted(
-                usage=watch.usage,
-                finishes=tuple(watch.finishes),
-                attempts=tuple(run.attempts),
-                notes=tuple(watch.notes),
-            )
-        except AttemptError as error:
-            recorded = True
-            if alarm.rang:
-                run.abandon(running.started, watch.usage)
-                raise run.out_of_time(watch.usage) from error
-            run.fail(running.started, error, running.step.route.record_failure(error), watch.usage)
-            raise _interrupted(run, error, watch.usage) from error
-        finally:
-            alarm.cancel()
-            live.close()
-            running.permit.release()
-            if not recorded:
-                run.abandon(running.started, watch.usage)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Running:
     """A stream that has begun, with what must be given back at its end."""
 
@@ -285,6 +267,8 @@ class _Running:
     started: Started
     live: LiveStream
     notes: tuple[TranslationNote, ...]
+    is_recorded: bool = False
+    """Its attempt stands in the trace."""
 
     def head(self) -> StreamStarted:
         return StreamStarted(
@@ -293,6 +277,32 @@ class _Running:
             served_model=self.live.watch.served_model,
             headers=self.live.headers,
             notes=self.notes,
+        )
+
+    def complete(self, run: Run) -> StreamCompleted:
+        watch = self.live.watch
+        self.is_recorded = True
+        run.succeed(self.started, Outcome.OK, http_status=self.live.exchange.status, usage=watch.usage)
+        return StreamCompleted(
+            usage=watch.usage,
+            finishes=tuple(watch.finishes),
+            attempts=tuple(run.attempts),
+            notes=tuple(watch.notes),
+        )
+
+    def break_off(self, run: Run, error: AttemptError, *, is_late: bool) -> RoutingError:
+        """The end of an answer that is not complete: a new failure of the route, unless the caller's time is up."""
+        usage = self.live.watch.usage
+        self.is_recorded = True
+        if is_late:
+            run.abandon(self.started, usage)
+            return run.out_of_time(usage)
+        run.fail(self.started, error, self.step.route.record_failure(error), usage)
+        return StreamInterrupted(
+            f"the answer broke off: {error.safe_message}",
+            attempts=run.attempts,
+            partial_usage=usage,
+            native=error.native if isinstance(error, ProviderError) else None,
         )
 
 
@@ -316,13 +326,6 @@ class _Alarm:
     def cancel(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-
-
-def _interrupted(run: Run, error: AttemptError, usage: Usage | None) -> StreamInterrupted:
-    native: NativeErrorBody | None = error.native if isinstance(error, ProviderError) else None
-    return StreamInterrupted(
-        f"the answer broke off: {error.safe_message}", attempts=run.attempts, partial_usage=usage, native=native
-    )
 
 
 def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:
