@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
@@ -29,7 +30,7 @@ from fluxrpc.routing.service_endpoint import Account
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.upstream.pool import TransportPool
-from fluxrpc.v1.outcome_pb2 import Attempt, TranslationNote
+from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, Attempt, TranslationNote
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
 
@@ -287,7 +288,7 @@ class _Running:
             usage=watch.usage,
             finishes=tuple(watch.finishes),
             attempts=tuple(run.attempts),
-            notes=tuple(watch.notes),
+            notes=(*watch.notes, *_malformed_note(watch.malformed)),
         )
 
     def break_off(self, run: Run, error: AttemptError, *, is_late: bool) -> RoutingError:
@@ -326,6 +327,14 @@ class _Alarm:
     def cancel(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
+
+
+def _malformed_note(count: int) -> tuple[TranslationNote, ...]:
+    """Broken events of the provider are never passed on; the caller learns that there were some."""
+    if not count:
+        return ()
+    reason = f"{count} malformed event{'s' if count > 1 else ''} of the provider were left out"
+    return (TranslationNote(action=NOTE_ACTION_DROPPED, code="MALFORMED_EVENT", reason=reason),)
 
 
 def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:

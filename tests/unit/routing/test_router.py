@@ -407,6 +407,13 @@ async def test_a_finished_stream_may_stay_open_or_break() -> None:
         assert frames == OPENING + TEXT + FINISH + DONE
 
 
+async def test_malformed_events_are_left_out_and_reported() -> None:
+    here = Here(a=stream(OPENING, TEXT, b"data: {broken\n\n", FINISH + DONE))
+    *items, completed = await here.stream(here.route("a"))
+    assert b"".join(item.frames for item in items if isinstance(item, Batch)) == OPENING + TEXT + FINISH + DONE
+    assert [note.code for note in completed.notes] == ["MALFORMED_EVENT"]
+
+
 async def test_leaving_a_stream_closes_its_socket() -> None:
     here = Here(a=stream(OPENING, TEXT, FOREVER))
     route = here.route("a")
