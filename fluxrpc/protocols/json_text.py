@@ -122,10 +122,6 @@ def _replace_half(match: re.Match[bytes]) -> bytes:
     return b"\\ufffd" if match.group(1) else match.group()
 
 
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
 def _safe(message: str) -> str:
     """Msgspec's own words, which name types and paths but never quote the text."""
     return _BYTE_AT.sub(r" at byte \1", message)
@@ -167,4 +163,8 @@ def _find_fault(root: Any) -> tuple[str, str]:
 
 
 def _is_encodable(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -169,7 +169,7 @@ def _needles(marks: StateMarks) -> tuple[bytes, ...]:
 
 
 # Below these keys stands what a tool was given or gave: its fields mean nothing to a provider.
-_FREE_FORM = frozenset({"input_schema", "parameters", "arguments", "args"})
+_FREE_FORM = frozenset({"input_schema", "parameters", "input", "arguments", "args", "response"})
 
 
 def is_present(fields: Fields, *names: str) -> bool:

@@ -55,9 +55,9 @@ class Watch(ABC):
         self._body: bytearray | None = None
 
     @property
+    @abstractmethod
     def usage(self) -> Usage | None:
         """The latest usage seen, cumulative."""
-        return None
 
     @property
     def finishes(self) -> Sequence[Finish]:
@@ -76,7 +76,9 @@ class Watch(ABC):
         if not self._begun and not self._begin(chunk):
             return Batch()
         if self._body is not None:
-            self._hold(chunk)
+            self._body += chunk
+            if len(self._body) > self._max_body_bytes:
+                raise AnswerOversize("TOO_LARGE", f"a body is over {self._max_body_bytes} bytes")
             return Batch()
         return self._watch(self._decoder.feed(chunk))
 
@@ -134,12 +136,6 @@ class Watch(ABC):
         if head[:1] in (b"{", b"["):
             self._body = bytearray()
         return True
-
-    def _hold(self, chunk: bytes) -> None:
-        if self._body is not None:
-            self._body += chunk
-            if len(self._body) > self._max_body_bytes:
-                raise AnswerOversize("TOO_LARGE", f"a body is over {self._max_body_bytes} bytes")
 
     def _watch(self, frames: Iterable[Frame], *, at_end: bool = False) -> Batch:
         passed: list[bytes] = []
