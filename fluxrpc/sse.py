@@ -69,6 +69,8 @@ class Decoder:
             raise self._too_large()
         if not self._started:
             chunk = self._skip_mark(chunk)
+            if not self._started:
+                return []
         if self._carriage_returns or b"\r" in chunk:
             self._carriage_returns = True
             self._pending += chunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fluxrpc.errors import AnswerOversize
@@ -54,6 +54,7 @@ def reference(stream: bytes) -> list[tuple[bytes, bytes]]:
 
 @settings(max_examples=300, deadline=None)
 @given(streams, st.lists(st.integers(0, 300), max_size=8))
+@example(b"\xef\xbb\xbf\r\n\r\n", [2])
 def test_any_cutting_gives_the_same_frames(stream: bytes, places: list[int]) -> None:
     whole = decode([stream])
     assert decode(cut(stream, places)) == whole
@@ -67,7 +68,7 @@ def test_events_are_those_of_the_standard(stream: bytes) -> None:
     assert events == reference(stream)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(streams)
 def test_joined_raw_bytes_are_the_same_stream_again(stream: bytes) -> None:
     frames = [frame for frame in decode([stream]) if frame.complete]
@@ -77,7 +78,7 @@ def test_joined_raw_bytes_are_the_same_stream_again(stream: bytes) -> None:
     assert [f[1:] for f in again] == [f[1:] for f in frames]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(streams, st.lists(st.integers(0, 300), max_size=8), st.integers(1, 40))
 def test_the_limit_strikes_at_the_same_frame(stream: bytes, places: list[int], limit: int) -> None:
     def until_error(chunks: list[bytes]) -> tuple[list[Frame], bool]:
