@@ -295,12 +295,12 @@ async def test_the_idle_limit_is_no_total_and_stands_still_unread(
         connection.begin_stream()
         for _ in range(5):
             connection.chunk(b"a")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.12)
         connection.end_stream()
 
-    exchange = await transport.send(outgoing((await serve(drip)).url, idle_seconds=0.25, first_byte_seconds=0.25))
+    exchange = await transport.send(outgoing((await serve(drip)).url, idle_seconds=0.4, first_byte_seconds=0.4))
     got = await exchange.next_chunk()
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.45)
     assert got + b"".join(await chunks_of(exchange)) == b"aaaaa"
 
 

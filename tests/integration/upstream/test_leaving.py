@@ -186,7 +186,7 @@ async def test_waiting_for_a_place_is_no_fault_of_the_endpoint(serve: Serve, out
     server = await serve(slow)
 
     async def call() -> bytes:
-        limited = outgoing(server.url, connect_seconds=0.05, first_byte_seconds=0.3)
+        limited = outgoing(server.url, connect_seconds=0.2, first_byte_seconds=2.0)
         return await (await transport.send(limited)).read(9)
 
     assert await asyncio.gather(*(call() for _ in range(5))) == [b"{}"] * 5
