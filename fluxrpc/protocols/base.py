@@ -12,8 +12,9 @@ Two kinds of use stand side by side:
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol as Interface
 
@@ -39,8 +40,7 @@ Headers = Mapping[str, str]
 """Header names in lower case."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHead:
+class RequestHead(Struct, frozen=True, kw_only=True):
     """What routing must know of a native request body. Read once; the body stays bytes."""
 
     model: str | None
@@ -53,8 +53,7 @@ class RequestHead:
     """Where the fields that we replace stand in the body; opaque to everyone but the codec."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireRequest:
+class WireRequest(Struct, frozen=True, kw_only=True):
     """One HTTP request as far as the protocol decides it: path below the base URL (with query), headers, body."""
 
     path: str
@@ -62,8 +61,7 @@ class WireRequest:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """A whole answer: what the caller gets (native `body` or typed `message`), and what was read of it."""
 
     body: bytes = b""
@@ -74,8 +72,7 @@ class Answer:
     notes: tuple[TranslationNote, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, kw_only=True):
     """What one read of the upstream came to, in the caller's form.
 
     `frames` are whole native frames, blank lines included; `events` the typed ones. One of the two is used for a
@@ -128,8 +125,7 @@ class AnswerStream(Interface):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamOptions:
+class StreamOptions(Struct, frozen=True, kw_only=True):
     """How a stream is to be watched."""
 
     show_usage: bool = True
@@ -137,8 +133,7 @@ class StreamOptions:
     max_event_bytes: int = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireOptions:
+class WireOptions(Struct, frozen=True, kw_only=True):
     """What the service's settings say about writing requests to it."""
 
     force_usage: bool = True

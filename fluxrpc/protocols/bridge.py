@@ -6,7 +6,8 @@ state of a stream lives in the `AnswerStream` that it opens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+
 from typing import Protocol as Interface
 
 from fluxrpc.errors import AttemptError, TranslationMissing
@@ -27,8 +28,7 @@ from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallerRequest:
+class CallerRequest(Struct, frozen=True, kw_only=True):
     """What a caller asks: a native body of `protocol` with its head, or (`protocol` None) a typed `message`."""
 
     protocol: Protocol | None = None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NoReturn, TypeVar
 
@@ -129,13 +131,12 @@ def _safe(message: str) -> str:
 
 def _explain(body: bytes, message: str) -> NoReturn:
     """Raise with the path of a fault that has one: NaN, or half of a surrogate pair. Slow; only for refused bodies."""
-    text = _safe(message)
-    try:
+    value = None
+    with suppress(ValueError, RecursionError):
         value = json.loads(body.decode(), parse_constant=_Constant, parse_int=str, parse_float=str)
-        path, fault = _find_fault(value)
-    except (ValueError, RecursionError):
-        raise InvalidRequest.at("", f"the body is not JSON: {text}") from None
-    raise InvalidRequest.at(path, fault or f"the body is not JSON: {text}")
+    for path, fault in _faults(value):
+        raise InvalidRequest.at(path, fault)
+    raise InvalidRequest.at("", f"the body is not JSON: {_safe(message)}")
 
 
 class _Constant(str):
@@ -144,22 +145,21 @@ class _Constant(str):
     __slots__ = ()
 
 
-def _find_fault(root: Any) -> tuple[str, str]:
+def _faults(root: Any) -> Iterator[tuple[str, str]]:
     stack: list[tuple[str, Any]] = [("", root)]
     while stack:
         path, node = stack.pop()
         if isinstance(node, _Constant):
-            return path, f"{node} is not JSON"
-        if isinstance(node, str) and not _is_encodable(node):
-            return path, "half of a surrogate pair"
-        if isinstance(node, dict):
+            yield path, f"{node} is not JSON"
+        elif isinstance(node, str) and not _is_encodable(node):
+            yield path, "half of a surrogate pair"
+        elif isinstance(node, dict):
             for key, value in node.items():
                 if not _is_encodable(key):
-                    return path, "half of a surrogate pair in a key"
+                    yield path, "half of a surrogate pair in a key"
                 stack.append((f"{path}.{key}" if path else key, value))
         elif isinstance(node, list):
             stack.extend((f"{path}[{at}]", value) for at, value in enumerate(node))
-    return "", ""
 
 
 def _is_encodable(text: str) -> bool:

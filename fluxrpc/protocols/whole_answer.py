@@ -77,6 +77,16 @@ def holds_error(text: bytes) -> bool:
         return False
 
 
+def read_loosely(decoder: msgspec.json.Decoder[T], text: msgspec.Raw) -> T | None:
+    """A part of an answer that is good to know but no reason to refuse the rest: None where it is absent or odd."""
+    if not says_something(text):
+        return None
+    try:
+        return decode_answer(decoder, bytes(text))
+    except JsonFault:
+        return None
+
+
 def says_something(error: msgspec.Raw) -> bool:
     """Whether the value of an `error` field is one: SDKs look for a truthy value."""
     return bytes(error) not in (b"", b"null", b'""', b"{}", b"false", b"0", b"[]")

@@ -7,7 +7,7 @@ import msgspec
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.anthropic import errors
 from fluxrpc.protocols.anthropic.stream import AnthropicWatch
-from fluxrpc.protocols.anthropic.usage import WireUsage, to_usage
+from fluxrpc.protocols.anthropic.usage import USAGE, to_usage
 from fluxrpc.protocols.base import (
     Answer,
     AnswerStream,
@@ -26,7 +26,7 @@ from fluxrpc.protocols.native_request import (
     write_body,
 )
 from fluxrpc.protocols.provider_error import read_error
-from fluxrpc.protocols.whole_answer import explain_answer, read_whole
+from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
 
 PATH = "/v1/messages"
 
@@ -36,7 +36,7 @@ class _Message(msgspec.Struct):
     type: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Container(msgspec.Struct):
@@ -75,9 +75,10 @@ class AnthropicNative:
         message = read_whole(_MESSAGE, body, errors.error_of)
         if message.type not in (None, "message"):
             raise explain_answer(body, errors.error_of)
+        usage = read_loosely(USAGE, message.usage)
         return Answer(
             body=body,
-            usage=to_usage(message.usage) if message.usage else None,
+            usage=to_usage(usage) if usage else None,
             served_model=message.model or "",
             refused=message.stop_reason == "refusal",
         )

@@ -7,11 +7,11 @@ import msgspec
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.anthropic.errors import error_of
 from fluxrpc.protocols.anthropic.finish import finish_reason
-from fluxrpc.protocols.anthropic.usage import WireUsage, overwrite, to_usage
+from fluxrpc.protocols.anthropic.usage import USAGE, WireUsage, overwrite, to_usage
 from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.json_text import decode_answer
 from fluxrpc.protocols.stream_watch import DROP, LAST, PASS, REAL, Watch
-from fluxrpc.protocols.whole_answer import says_something
+from fluxrpc.protocols.whole_answer import read_loosely, says_something
 from fluxrpc.sse import Frame
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
@@ -19,7 +19,7 @@ from fluxrpc.v1.usage_pb2 import Usage
 
 class _Message(msgspec.Struct):
     model: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Block(msgspec.Struct):
@@ -41,7 +41,7 @@ class _Delta(msgspec.Struct):
     citation: msgspec.Raw = msgspec.Raw(b"")
     stop_reason: str | None = None
     stop_sequence: str | None = None
-    stop_details: _StopDetails | None = None
+    stop_details: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Event(msgspec.Struct):
@@ -49,10 +49,11 @@ class _Event(msgspec.Struct):
     message: _Message | None = None
     content_block: _Block | None = None
     delta: _Delta | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
+_STOP_DETAILS = msgspec.json.Decoder(_StopDetails)
 _EVENT = msgspec.json.Decoder(_Event)
 
 
@@ -114,7 +115,7 @@ class AnthropicWatch(Watch):
         delta = event.delta
         if delta is None or not delta.stop_reason:
             return PASS
-        details = delta.stop_details or _StopDetails()
+        details = read_loosely(_STOP_DETAILS, delta.stop_details) or _StopDetails()
         self.finish(
             Finish(
                 reason=finish_reason(delta.stop_reason),
@@ -126,7 +127,8 @@ class AnthropicWatch(Watch):
         )
         return REAL
 
-    def _count(self, usage: WireUsage | None) -> None:
+    def _count(self, text: msgspec.Raw) -> None:
+        usage = read_loosely(USAGE, text)
         if usage is not None:
             self._wire_usage = overwrite(self._wire_usage, usage)
 

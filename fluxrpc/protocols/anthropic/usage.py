@@ -37,6 +37,9 @@ class WireUsage(msgspec.Struct):
     server_tool_use: _ServerTools | None = None
 
 
+USAGE = msgspec.json.Decoder(WireUsage)
+
+
 def overwrite(old: WireUsage | None, new: WireUsage) -> WireUsage:
     """Counters of a stream are cumulative: a later one replaces, an omitted one keeps."""
     if old is None:

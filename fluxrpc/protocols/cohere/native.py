@@ -18,10 +18,10 @@ from fluxrpc.protocols.base import (
 from fluxrpc.protocols.cohere import errors
 from fluxrpc.protocols.cohere.finish import FAILURES
 from fluxrpc.protocols.cohere.stream import CohereWatch
-from fluxrpc.protocols.cohere.usage import WireUsage, to_usage
+from fluxrpc.protocols.cohere.usage import USAGE, to_usage
 from fluxrpc.protocols.native_request import read_fields, read_model_head, write_body
 from fluxrpc.protocols.provider_error import read_error
-from fluxrpc.protocols.whole_answer import read_whole
+from fluxrpc.protocols.whole_answer import read_loosely, read_whole
 
 PATH = "/v2/chat"
 
@@ -33,7 +33,7 @@ class _Message(msgspec.Struct):
 class _Answer(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -61,7 +61,8 @@ class CohereNative:
         if answer.finish_reason in FAILURES:
             code = (answer.finish_reason or "").encode()
             raise errors.error_of(b'{"message":"the generation failed","code":"%s"}' % code)
-        return Answer(body=body, usage=to_usage(answer.usage) if answer.usage else None)
+        usage = read_loosely(USAGE, answer.usage)
+        return Answer(body=body, usage=to_usage(usage) if usage else None)
 
     def watch(self, options: StreamOptions) -> AnswerStream:
         """See `NativeCodec.watch`."""

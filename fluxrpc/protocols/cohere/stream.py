@@ -8,10 +8,10 @@ from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.cohere.errors import error_of
 from fluxrpc.protocols.cohere.finish import FAILURES, finish_reason
-from fluxrpc.protocols.cohere.usage import WireUsage, to_usage
+from fluxrpc.protocols.cohere.usage import USAGE, WireUsage, to_usage
 from fluxrpc.protocols.json_text import decode_answer
 from fluxrpc.protocols.stream_watch import DROP, PASS, REAL, REAL_LAST, Watch
-from fluxrpc.protocols.whole_answer import says_something
+from fluxrpc.protocols.whole_answer import read_loosely, says_something
 from fluxrpc.sse import Frame
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
@@ -31,7 +31,7 @@ class _Message(msgspec.Struct):
 class _Delta(msgspec.Struct):
     message: _Message | None = None
     finish_reason: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -80,8 +80,7 @@ class CohereWatch(Watch):
 
     def _end(self, delta: _Delta) -> int:
         word = delta.finish_reason
-        if delta.usage is not None:
-            self._wire_usage = delta.usage
+        self._wire_usage = read_loosely(USAGE, delta.usage)
         if word in FAILURES:
             raise error_of(_failure(word or "", delta.error))
         if word:

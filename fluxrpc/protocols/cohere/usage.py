@@ -24,6 +24,9 @@ class WireUsage(msgspec.Struct):
     cached_tokens: Any = None
 
 
+USAGE = msgspec.json.Decoder(WireUsage)
+
+
 def to_usage(wire: WireUsage) -> Usage:
     """The counters in our words; billed units are an extra."""
     tokens = wire.tokens or _Tokens()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.protocols.gemini.usage import WireUsage
-
 _ABSENT = msgspec.Raw(b"")
 _NOTHING = (b"", b"null", b'""')
 
@@ -65,7 +63,7 @@ class Response(msgspec.Struct, rename="camel"):
 
     candidates: list[Candidate] | None = None
     prompt_feedback: PromptFeedback | None = None
-    usage_metadata: WireUsage | None = None
+    usage_metadata: msgspec.Raw = _ABSENT
     model_version: str | None = None
     error: msgspec.Raw = _ABSENT
 

@@ -19,10 +19,10 @@ from fluxrpc.protocols.gemini import errors
 from fluxrpc.protocols.gemini.finish import is_refusal
 from fluxrpc.protocols.gemini.frames import RESPONSE
 from fluxrpc.protocols.gemini.stream import GeminiWatch
-from fluxrpc.protocols.gemini.usage import to_usage
+from fluxrpc.protocols.gemini.usage import USAGE, to_usage
 from fluxrpc.protocols.native_request import StateMarks, is_present, read_fields
 from fluxrpc.protocols.provider_error import read_error
-from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_something
+from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole, says_something
 
 VERSION = "/v1beta"
 _COLLECTIONS = ("models/", "tunedModels/")
@@ -63,9 +63,10 @@ class GeminiNative:
         if says_something(response.error) or not (response.candidates or response.block_reason):
             raise explain_answer(body, errors.error_of)
         words = [candidate.finish_reason or "" for candidate in response.candidates or ()]
+        usage = read_loosely(USAGE, response.usage_metadata)
         return Answer(
             body=body,
-            usage=to_usage(response.usage_metadata) if response.usage_metadata else None,
+            usage=to_usage(usage) if usage else None,
             served_model=response.model_version or "",
             refused=bool(response.block_reason) or any(map(is_refusal, words)),
         )

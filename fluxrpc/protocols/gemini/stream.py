@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.gemini.errors import error_of
 from fluxrpc.protocols.gemini.finish import finish_reason
 from fluxrpc.protocols.gemini.frames import RESPONSE, Candidate
-from fluxrpc.protocols.gemini.usage import WireUsage, to_usage
+from fluxrpc.protocols.gemini.usage import USAGE, to_usage
 from fluxrpc.protocols.json_text import decode_answer
 from fluxrpc.protocols.stream_watch import DROP, PASS, REAL, Watch
-from fluxrpc.protocols.whole_answer import says_something
+from fluxrpc.protocols.whole_answer import read_loosely, says_something
 from fluxrpc.sse import Frame
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
@@ -21,13 +23,14 @@ class GeminiWatch(Watch):
 
     def __init__(self, options: StreamOptions) -> None:
         super().__init__(options)
-        self._wire_usage: WireUsage | None = None
+        self._raw_usage = msgspec.Raw(b"")
         self._calls: set[int] = set()
 
     @property
     def usage(self) -> Usage | None:
         """Any frame may hold the counters so far; the last one wins."""
-        return None if self._wire_usage is None else to_usage(self._wire_usage)
+        usage = read_loosely(USAGE, self._raw_usage)
+        return to_usage(usage) if usage else None
 
     def error_of(self, text: bytes) -> ProviderError:
         """An in-band error."""
@@ -42,8 +45,8 @@ class GeminiWatch(Watch):
             raise error_of(frame.data)
         if response.model_version:
             self.served_model = response.model_version
-        if response.usage_metadata is not None:
-            self._wire_usage = response.usage_metadata
+        if says_something(response.usage_metadata):
+            self._raw_usage = response.usage_metadata
         step = PASS
         if response.block_reason:
             reason = finish_reason(response.block_reason)

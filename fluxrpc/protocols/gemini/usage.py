@@ -21,6 +21,9 @@ class WireUsage(msgspec.Struct, rename="camel"):
     total_token_count: Any = None
 
 
+USAGE = msgspec.json.Decoder(WireUsage)
+
+
 def to_usage(wire: WireUsage) -> Usage:
     """The counters in our words."""
     candidates = wire.candidates_token_count

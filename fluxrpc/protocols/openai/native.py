@@ -33,9 +33,9 @@ from fluxrpc.protocols.native_request import (
 )
 from fluxrpc.protocols.openai import errors
 from fluxrpc.protocols.openai.stream import OpenAIWatch
-from fluxrpc.protocols.openai.usage import WireUsage, to_usage
+from fluxrpc.protocols.openai.usage import USAGE, to_usage
 from fluxrpc.protocols.provider_error import read_error
-from fluxrpc.protocols.whole_answer import explain_answer, read_whole
+from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
 
 PATH = "/v1/chat/completions"
 
@@ -52,7 +52,7 @@ class _Choice(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 _OPTIONS = msgspec.json.Decoder(Fields)
@@ -94,9 +94,10 @@ class OpenAINative:
         completion = read_whole(_COMPLETION, body, errors.error_of)
         if not completion.choices:
             raise explain_answer(body, errors.error_of)
+        usage = read_loosely(USAGE, completion.usage)
         return Answer(
             body=body,
-            usage=to_usage(completion.usage) if completion.usage else None,
+            usage=to_usage(usage) if usage else None,
             served_model=completion.model or "",
             refused=any(map(_is_refused, completion.choices)),
         )

@@ -9,9 +9,9 @@ from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.json_text import decode_answer
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
-from fluxrpc.protocols.openai.usage import WireUsage, to_usage
+from fluxrpc.protocols.openai.usage import USAGE, to_usage
 from fluxrpc.protocols.stream_watch import DROP, LAST, PASS, REAL, Watch
-from fluxrpc.protocols.whole_answer import says_something
+from fluxrpc.protocols.whole_answer import read_loosely, says_something
 from fluxrpc.sse import Frame
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
@@ -41,7 +41,7 @@ class _Choice(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
-    usage: WireUsage | None = None
+    usage: msgspec.Raw = _ABSENT
     error: msgspec.Raw = _ABSENT
 
 
@@ -56,14 +56,15 @@ class OpenAIWatch(Watch):
     def __init__(self, options: StreamOptions) -> None:
         super().__init__(options)
         self._show_usage = options.show_usage
-        self._wire_usage: WireUsage | None = None
+        self._raw_usage = _ABSENT
         self._refusals: set[int] = set()
         self._calls: set[int] = set()
 
     @property
     def usage(self) -> Usage | None:
         """The latest usage: the last chunk has it, some servers count up in every chunk."""
-        return None if self._wire_usage is None else to_usage(self._wire_usage)
+        usage = read_loosely(USAGE, self._raw_usage)
+        return to_usage(usage) if usage else None
 
     def error_of(self, text: bytes) -> ProviderError:
         """An in-band error."""
@@ -79,10 +80,11 @@ class OpenAIWatch(Watch):
             raise error_of(data)
         if chunk.model and not self.served_model:
             self.served_model = chunk.model
-        if chunk.usage is not None:
-            self._wire_usage = chunk.usage
+        has_usage = says_something(chunk.usage)
+        if has_usage:
+            self._raw_usage = chunk.usage
         if not chunk.choices:
-            return PASS if self._show_usage or chunk.usage is None else DROP
+            return DROP if has_usage and not self._show_usage else PASS
         step = PASS
         for choice in chunk.choices:
             step |= self._take_choice(choice)

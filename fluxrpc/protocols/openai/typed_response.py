@@ -20,6 +20,7 @@ from fluxrpc.protocols.whole_answer import explain_answer, read_whole
 from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_APPROXIMATED, NOTE_ACTION_DROPPED, TranslationNote
 from fluxrpc.v1.part_pb2 import Part, Reasoning
 from fluxrpc.v1.response_pb2 import Choice, Finish, MessageResponse
+from fluxrpc.v1.usage_pb2 import Usage
 
 LATEST_SECONDS = 253402300799
 """The last second that a `Timestamp` can say (year 9999)."""
@@ -79,7 +80,7 @@ class _Completion(msgspec.Struct):
     id: str | None = None
     model: str | None = None
     created: int | float | None = None
-    usage: WireUsage | None = None
+    usage: Any = None
 
 
 _COMPLETION = msgspec.json.Decoder(_Completion)
@@ -93,7 +94,7 @@ def read_response(body: bytes) -> Answer:
     notes: list[TranslationNote] = []
     response = head(completion.id, completion.model, completion.created)
     response.choices.extend(_choice(choice, notes) for choice in completion.choices)
-    usage = to_usage(completion.usage) if completion.usage else None
+    usage = usage_of(completion.usage)
     if usage is not None:
         response.usage.CopyFrom(usage)
     return Answer(
@@ -117,6 +118,14 @@ def whole_text(text: str) -> str:
     """The text with halves of surrogate pairs replaced."""
     joiner = HalfJoiner()
     return joiner.feed(text) + joiner.close()
+
+
+def usage_of(wire: Any) -> Usage | None:
+    """The counters, where they are there and no riddle."""
+    try:
+        return to_usage(msgspec.convert(wire, WireUsage))
+    except msgspec.ValidationError:
+        return None
 
 
 def part_of(kind: str, text: str) -> Part:

@@ -13,8 +13,7 @@ from fluxrpc.protocols.base import Batch, StreamOptions
 from fluxrpc.protocols.json_text import decode_halves
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
-from fluxrpc.protocols.openai.typed_response import SaidText, dropped, head, part_of, replaced, whole_text
-from fluxrpc.protocols.openai.usage import WireUsage, to_usage
+from fluxrpc.protocols.openai.typed_response import SaidText, dropped, head, part_of, replaced, usage_of, whole_text
 from fluxrpc.protocols.stream_watch import LAST, PASS, REAL, Watch
 from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.sse import Frame
@@ -35,7 +34,7 @@ class _Chunk(msgspec.Struct):
     id: str | None = None
     model: str | None = None
     created: int | float | None = None
-    usage: WireUsage | None = None
+    usage: Any = None
     error: Any = None
 
 
@@ -100,9 +99,9 @@ class OpenAIReader(Watch):
         step = PASS
         for choice in chunk.choices or ():
             step |= self._take_choice(choice)
-        if chunk.usage is not None:
-            self._usage = to_usage(chunk.usage)
-            self._events.append(StreamEvent(usage=self._usage))
+        if (usage := usage_of(chunk.usage)) is not None:
+            self._usage = usage
+            self._events.append(StreamEvent(usage=usage))
         return step
 
     def _take_choice(self, choice: _Choice) -> int:

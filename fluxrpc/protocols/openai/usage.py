@@ -31,6 +31,9 @@ class WireUsage(msgspec.Struct):
     completion_tokens_details: _CompletionDetails | None = None
 
 
+USAGE = msgspec.json.Decoder(WireUsage)
+
+
 def to_usage(wire: WireUsage) -> Usage:
     """The counters in our words."""
     prompt = wire.prompt_tokens_details or _PromptDetails()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.protocols.responses.usage import ToolUsage, WireUsage, to_usage
+from fluxrpc.protocols.responses.usage import TOOL_USAGE, USAGE, to_usage
+from fluxrpc.protocols.whole_answer import read_loosely
 from fluxrpc.v1 import response_pb2 as pb
 from fluxrpc.v1.usage_pb2 import Usage
 
@@ -24,16 +25,21 @@ class Piece(msgspec.Struct):
     type: str | None = None
 
 
+_PIECES = msgspec.json.Decoder(list[Piece])
+
+
 class Item(msgspec.Struct):
     """One output item."""
 
     type: str | None = None
-    content: list[Piece] | None = None
+    content: msgspec.Raw = msgspec.Raw(b"")
 
     @property
     def is_refusal(self) -> bool:
         """Whether the model refuses here."""
-        return any(piece.type == "refusal" for piece in self.content or ())
+        if b"refusal" not in bytes(self.content):
+            return False
+        return any(piece.type == "refusal" for piece in read_loosely(_PIECES, self.content) or ())
 
 
 class Incomplete(msgspec.Struct):
@@ -49,15 +55,16 @@ class Response(msgspec.Struct):
     status: str | None = None
     model: str | None = None
     output: list[Item] | None = None
-    usage: WireUsage | None = None
-    tool_usage: ToolUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
+    tool_usage: msgspec.Raw = msgspec.Raw(b"")
     incomplete_details: Incomplete | None = None
     error: msgspec.Raw = msgspec.Raw(b"")
 
     @property
     def counts(self) -> Usage | None:
         """The counters in our words."""
-        return None if self.usage is None else to_usage(self.usage, self.tool_usage)
+        usage = read_loosely(USAGE, self.usage)
+        return to_usage(usage, read_loosely(TOOL_USAGE, self.tool_usage)) if usage else None
 
     @property
     def is_refused(self) -> bool:

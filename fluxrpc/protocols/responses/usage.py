@@ -46,6 +46,10 @@ class ToolUsage(msgspec.Struct):
     web_search: _WebSearch | None = None
 
 
+USAGE = msgspec.json.Decoder(WireUsage)
+TOOL_USAGE = msgspec.json.Decoder(ToolUsage)
+
+
 def to_usage(wire: WireUsage, tools: ToolUsage | None = None) -> Usage:
     """The counters in our words."""
     given = wire.input_tokens_details or _InputDetails()

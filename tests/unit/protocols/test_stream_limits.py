@@ -22,11 +22,10 @@ def test_the_answer_begins_with_the_first_real_event() -> None:
     stream = NATIVE[Protocol.OPENAI].watch(StreamOptions())
     assert not stream.feed(b": ping\n\n").real
     assert not stream.feed(b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n').real
-    assert not stream.finished
     assert stream.feed(b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n').real
-    assert not stream.finished
+    finished = [stream.finished]
     assert stream.feed(FINISH).real
-    assert stream.finished
+    assert [*finished, stream.finished] == [False, True]
     assert not stream.feed(FINISH.replace(b"stop", b"length")).ended
     assert [finish.raw for finish in stream.finishes] == ["stop"]
 

@@ -43,6 +43,13 @@ SAID = '{"type":"message","content":[{"type":"output_text"}]}'
             {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
         ),
         (ANTHROPIC, '{"content":[],"stop_reason":"refusal"}', "", True, None),
+        (ANTHROPIC, '{"content":[],"usage":{"input_tokens":1}}', "", False, {"input_tokens": 1}),
+        # Odd counters are no reason to refuse an answer.
+        (OPENAI, f'{{"choices":[{CHOICE}],"usage":{{"prompt_tokens_details":[]}}}}', "", False, None),
+        (ANTHROPIC, '{"content":[],"usage":[]}', "", False, None),
+        (GEMINI, '{"candidates":[{}],"usageMetadata":7}', "", False, None),
+        (COHERE, '{"message":{},"usage":{"tokens":7}}', "", False, None),
+        (RESPONSES, '{"object":"response","output":[{"content":"refusal"}],"usage":"x"}', "", False, None),
         (GEMINI, '{"candidates":[{"finishReason":"STOP"}],"modelVersion":"g"}', "g", False, None),
         (GEMINI, '{"candidates":[{"finishReason":"safety"}]}', "", True, None),
         (
