@@ -12,11 +12,11 @@ Two kinds of use stand side by side:
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol as Interface
+
+from msgspec import Struct
 
 from fluxrpc.errors import AttemptError
 from fluxrpc.v1.message_pb2 import MessageRequest

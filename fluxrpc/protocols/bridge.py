@@ -6,9 +6,9 @@ state of a stream lives in the `AnswerStream` that it opens.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from typing import Protocol as Interface
+
+from msgspec import Struct
 
 from fluxrpc.errors import AttemptError, TranslationMissing
 from fluxrpc.protocols.base import (
@@ -92,7 +92,9 @@ class _NativeBridge:
         return self._codec.read_error(status, headers, body, now=now)
 
     def open_stream(self, options: StreamOptions) -> AnswerStream:
-        return self._codec.watch(replace(options, show_usage=self._head.includes_usage))
+        return self._codec.watch(
+            StreamOptions(show_usage=self._head.includes_usage, max_event_bytes=options.max_event_bytes)
+        )
 
 
 class _TypedBridge:

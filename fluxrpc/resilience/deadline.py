@@ -5,14 +5,13 @@ The answer must leave a little before the end, or its details arrive after the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MIN_ATTEMPT_SECONDS = 0.25
 REPLY_RESERVE_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deadline:
+class Deadline(Struct, frozen=True, kw_only=True):
     """A moment of the monotonic clock, and the two margins that are kept before it."""
 
     ends_at: float

@@ -6,8 +6,9 @@ What goes wrong is raised as an `AttemptError`; who is to blame, and what is tri
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from fluxrpc.clock import WallClock
 from fluxrpc.errors import AnswerFault, AttemptError, NetworkFault, SilenceFault, StaleConnection
@@ -27,8 +28,7 @@ _MAX_ERROR_BYTES = 1024 * 1024
 HeaderList = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """A whole answer with what came with it."""
 
     answer: Answer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
+
+class CallOptions(Struct, frozen=True, kw_only=True):
     """Options of one request. What is None or absent takes the route's own limit."""
 
     ends_at: float = inf

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from enum import Enum
 from math import inf, isfinite
+
+from msgspec import Struct, field
 
 from fluxrpc.errors import AnswerOversize, AttemptError, Outcome, ProviderError
 from fluxrpc.protocols.base import Protocol
@@ -31,8 +32,7 @@ _FINAL = frozenset({Outcome.OK, Outcome.REFUSED, Outcome.CALLER, Outcome.ABANDON
 """Results, the request's own fault, and a caller who has left: no route could do better."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Tried(Struct, frozen=True, kw_only=True):
     """One attempt that is over, as far as the next step depends on it."""
 
     route: Route
@@ -83,8 +83,7 @@ class Stop(Enum):
     """Nothing was tried, because nothing can be had."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
+class Next(Struct, frozen=True, kw_only=True):
     """Ask this route, after waiting."""
 
     route: Route
@@ -94,8 +93,7 @@ class Next:
     """To be handed to `Route.acquire`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True, kw_only=True):
     """Nothing more is tried."""
 
     reason: Stop
@@ -105,8 +103,7 @@ class GiveUp:
     """The doors that are shut, where those are the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What a request may do. Made once for each; `next_step` is asked before every attempt."""
 
     table: RouteTable

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
 from fluxrpc.errors import AttemptError, Outcome, ProviderError, RoutingError, StreamInterrupted, TranslationMissing
@@ -39,8 +39,7 @@ _T = TypeVar("_T")
 _NO_OPTIONS = CallOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouterSettings:
+class RouterSettings(Struct, frozen=True, kw_only=True):
     """What holds for every request of a router."""
 
     min_attempt_seconds: float = 0.25
@@ -50,8 +49,7 @@ class RouterSettings:
     backoff: BackoffSettings = field(default_factory=BackoffSettings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """A whole answer: the route that gave it, the answer itself with its usage, and how it came about."""
 
     route: Route
@@ -63,8 +61,7 @@ class Result:
     notes: tuple[TranslationNote, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamStarted:
+class StreamStarted(Struct, frozen=True, kw_only=True):
     """The answer begins; sent once, with or just before its first real event."""
 
     route: Route
@@ -74,8 +71,7 @@ class StreamStarted:
     notes: tuple[TranslationNote, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamCompleted:
+class StreamCompleted(Struct, frozen=True, kw_only=True):
     """The answer is complete: the last item of every whole stream, and of no other."""
 
     usage: Usage | None
@@ -126,8 +122,8 @@ class Router:
         """
         run = self._run(table, request, max_attempts, options)
 
-        async def ask(step: Next, permit: RoutePermit) -> Result:
-            return await self._ask(run, step, permit, options)
+        async def ask(step: Next, permit: RoutePermit, started: Started) -> Result:
+            return await self._ask(run, step, permit, started, options)
 
         return await self._within_deadline(run, options, self._first_success(run, ask))
 
@@ -150,8 +146,8 @@ class Router:
         """
         run = self._run(table, request, max_attempts, options)
 
-        async def begin(step: Next, permit: RoutePermit) -> _Running:
-            return await self._begin(run, step, permit, options)
+        async def begin(step: Next, permit: RoutePermit, started: Started) -> _Running:
+            return await self._begin(run, step, permit, started, options)
 
         running = await self._within_deadline(run, options, self._first_success(run, begin))
         live, watch = running.live, running.live.watch
@@ -206,7 +202,7 @@ class Router:
                 raise run.out_of_time() from None
             raise
 
-    async def _first_success(self, run: Run, attempt: Callable[[Next, RoutePermit], Awaitable[_T]]) -> _T:
+    async def _first_success(self, run: Run, attempt: Callable[[Next, RoutePermit, Started], Awaitable[_T]]) -> _T:
         """Make attempts until one succeeds; `attempt` settles its permit when it does."""
         while True:
             step = run.next_step()
@@ -217,7 +213,7 @@ class Router:
                 continue  # a door shut while we waited: the plan looks again
             started = run.begin(step.route)
             try:
-                return await attempt(step, permit)
+                return await attempt(step, permit, started)
             except AttemptError as error:
                 run.fail(started, error, permit.fail(error))
                 permit.release()
@@ -229,8 +225,7 @@ class Router:
                 run.abandon(started)
                 raise
 
-    async def _ask(self, run: Run, step: Next, permit: RoutePermit, options: CallOptions) -> Result:
-        started = run.begin(step.route)
+    async def _ask(self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions) -> Result:
         bridge = run.bridge(step.target_protocol)
         reply: Reply = await self._attempter.ask(step.route, step.target_protocol, bridge, options)
         answer = reply.answer
@@ -248,8 +243,9 @@ class Router:
             notes=(*bridge.notes, *answer.notes),
         )
 
-    async def _begin(self, run: Run, step: Next, permit: RoutePermit, options: CallOptions) -> _Running:
-        started = run.begin(step.route)
+    async def _begin(
+        self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions
+    ) -> _Running:
         bridge = run.bridge(step.target_protocol)
         live = await self._attempter.open(step.route, step.target_protocol, bridge, options)
         permit.settle(Outcome.OK)
@@ -259,8 +255,7 @@ class Router:
         return _Running(step=step, permit=permit, started=started, live=live, notes=tuple(bridge.notes))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Running:
+class _Running(Struct, kw_only=True):
     """A stream that has begun, with what must be given back at its end."""
 
     step: Next

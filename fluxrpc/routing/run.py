@@ -5,7 +5,8 @@ A run lives as long as its request. It knows what was tried; what to try next is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fluxrpc.clock import Monotonic, WallClock
 from fluxrpc.errors import AttemptError, DeadlineExceeded, FluxError, Outcome, StateNotPortable, TranslationMissing
@@ -23,8 +24,7 @@ from fluxrpc.v1.outcome_pb2 import Attempt
 from fluxrpc.v1.usage_pb2 import Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(Struct, frozen=True, kw_only=True):
     """An attempt that runs: its route and when it began, on both clocks."""
 
     route: Route

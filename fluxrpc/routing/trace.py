@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import re
 
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from fluxrpc.errors import AttemptError, Outcome, ProviderError
 from fluxrpc.resilience.blame import Blame
 from fluxrpc.v1 import outcome_pb2 as wire
@@ -36,16 +33,19 @@ def attempt_record(
     """The record of one attempt. `started_at` is Unix seconds, `seconds` how long it took."""
     if isinstance(error, ProviderError):
         http_status = error.http_status
-    return Attempt(
+    record = Attempt(
         route=route,
-        start=Timestamp(seconds=int(started_at), nanos=int(started_at % 1 * _NANOS)),
-        duration=Duration(seconds=int(seconds), nanos=int(seconds % 1 * _NANOS)),
         outcome=_OUTCOMES[outcome],
         blame=_BLAMES[blame],
         http_status=http_status,
         reason="" if error is None else reason_word(error.detail),
         usage=usage,
     )
+    # Set in place: two messages less to build and to copy.
+    start, duration = record.start, record.duration
+    start.seconds, start.nanos = int(started_at), int(started_at % 1 * _NANOS)
+    duration.seconds, duration.nanos = int(seconds), int(seconds % 1 * _NANOS)
+    return record
 
 
 def reason_word(detail: str) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol as Interface
 
+from msgspec import Struct
+
 from fluxrpc.errors import AnswerFault
 from fluxrpc.upstream.inflate import ACCEPT_ENCODING
 
@@ -29,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLimits:
+class TimeLimits(Struct, frozen=True, kw_only=True):
     """How long the parts of an exchange may take, in seconds; None is no limit of its own."""
 
     connect_seconds: float = 5.0
@@ -66,8 +67,7 @@ class TransportSettings:
     head_limits: HeadLimits = HeadLimits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutgoingRequest:
+class OutgoingRequest(Struct, frozen=True, kw_only=True):
     """A POST with everything decided: absolute URL, headers (secrets included: never logged), body."""
 
     url: str
