@@ -17,15 +17,13 @@ from fluxrpc.protocols.bridge import Bridge
 from fluxrpc.protocols.headers import visible_headers
 from fluxrpc.routing.commit import LiveStream, open_stream
 from fluxrpc.routing.options import CallOptions
+from fluxrpc.routing.outgoing import HeaderList, outgoing
 from fluxrpc.routing.route import Route
-from fluxrpc.upstream.address import AuthStyle, auth_headers, join
-from fluxrpc.upstream.exchange import Exchange, OutgoingRequest, TimeLimits
+from fluxrpc.upstream.exchange import Exchange, OutgoingRequest
 from fluxrpc.upstream.pool import TransportPool
 
 # An error body is read for its code and message; what is longer says nothing more.
 _MAX_ERROR_BYTES = 1024 * 1024
-
-HeaderList = tuple[tuple[str, str], ...]
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -98,8 +96,9 @@ class Attempter:
     async def _send(
         self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions, *, stream: bool
     ) -> Exchange:
-        request = _outgoing(route, target, bridge, options, stream=stream)
         service = route.desc.endpoint.service
+        wire = bridge.wire(model=route.desc.model, stream=stream, options=service.wire_options)
+        request = outgoing(route, target, wire, options, stream=stream)
         transport = self._transports.transport(service.name, service.transport)
         try:
             return await transport.send(request)
@@ -126,30 +125,6 @@ class Attempter:
         except AttemptError:
             body = b""  # the status alone says enough; a cut error body does not change whose fault it is
         raise bridge.read_error(exchange.status, exchange.headers, body, now=self._wall_clock())
-
-
-def _outgoing(route: Route, target: Protocol, bridge: Bridge, options: CallOptions, *, stream: bool) -> OutgoingRequest:
-    service, limits = route.desc.endpoint.service, route.desc.limits
-    wire = bridge.wire(model=route.desc.model, stream=stream, options=service.wire_options)
-    secret = route.desc.credential.reveal()
-    auth = auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE)
-    return OutgoingRequest(
-        url=join(service.base_urls[target], wire.path),
-        headers=merge_headers(wire.headers, auth, options.headers),
-        body=wire.body,
-        time_limits=TimeLimits(
-            connect_seconds=limits.connect_seconds,
-            idle_seconds=options.idle_seconds or limits.idle_seconds,
-        ),
-    )
-
-
-def merge_headers(*layers: HeaderList) -> HeaderList:
-    """One list in which a later layer's header replaces an earlier one's of the same name."""
-    merged: dict[str, str] = {}
-    for layer in layers:
-        merged.update(layer)
-    return tuple(merged.items())
 
 
 def _refuse_json(bridge: Bridge, body: bytes) -> NoReturn:

@@ -8,7 +8,7 @@ Invariant: whatever a permit took at a door is given back or settled exactly onc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
@@ -169,7 +169,7 @@ class RouteHealth:
 class Route:
     """A `RouteDesc` with its `RouteHealth`. Compared by identity; the four doors are at hand for selection."""
 
-    __slots__ = ("breaker", "desc", "door", "endpoint_breaker", "health", "hint")
+    __slots__ = ("breaker", "desc", "door", "endpoint_breaker", "health", "hint", "prepared")
 
     def __init__(self, desc: RouteDesc, health: RouteHealth) -> None:
         self.desc = desc
@@ -178,6 +178,8 @@ class Route:
         self.hint = health.hint
         self.endpoint_breaker = desc.endpoint.breaker
         self.door = desc.credential.door
+        self.prepared: dict[Hashable, object] = {}
+        """What is derived from the description once, by whoever needs it."""
 
     def __repr__(self) -> str:
         return f"Route({self.desc.name!r}, {self.breaker.state.value})"
@@ -302,7 +304,7 @@ class RoutePermit:
             route.endpoint_breaker.report(self._endpoint_permit, judgement.endpoint)
         finally:  # also where a hook raised: a probe's place is never lost
             route.breaker.report(self._route_permit, judgement.route)
-        route.health.touch()
+        # No touch: while the permit is out the health is in use, and `release` follows.
         return judgement
 
     def fail(self, error: AttemptError) -> Judgement:

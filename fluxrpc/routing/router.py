@@ -20,9 +20,10 @@ from fluxrpc.protocols.base import Answer, Batch, Protocol
 from fluxrpc.protocols.bridge import CallerRequest
 from fluxrpc.resilience.deadline import Deadline
 from fluxrpc.resilience.retry import BackoffSettings, Random
-from fluxrpc.routing.attempt import Attempter, HeaderList, Reply
+from fluxrpc.routing.attempt import Attempter, Reply
 from fluxrpc.routing.commit import LiveStream
 from fluxrpc.routing.options import CallOptions
+from fluxrpc.routing.outgoing import HeaderList
 from fluxrpc.routing.plan import Next, Plan
 from fluxrpc.routing.route import Route, RoutePermit
 from fluxrpc.routing.run import Run, Started
@@ -105,6 +106,10 @@ class Router:
         self._wall_clock = wall_clock
         self._random = random
         self._sleep = sleep
+
+    def configure(self, settings: RouterSettings) -> None:
+        """Other settings, for what begins from now on."""
+        self._settings = settings
 
     async def execute(
         self,

@@ -1,0 +1,68 @@
+"""What goes to a provider: the HTTP request of one attempt. Pure.
+
+All that depends on the route alone (host, key, limits) is made once for each route and protocol, and kept with it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from fluxrpc.protocols.base import Protocol, WireRequest
+from fluxrpc.routing.options import CallOptions
+from fluxrpc.routing.route import Route
+from fluxrpc.upstream.address import AuthStyle, auth_headers, join
+from fluxrpc.upstream.exchange import OutgoingRequest, TimeLimits
+
+HeaderList = tuple[tuple[str, str], ...]
+
+_joined = lru_cache(maxsize=4096)(join)  # base URLs and paths come from the configuration, so they are few
+
+
+class Fixed(Struct, frozen=True, kw_only=True):
+    """The part of a request that is the same for every attempt of a route in one protocol and mode."""
+
+    base_url: str
+    headers: HeaderList
+    time_limits: TimeLimits
+
+
+def outgoing(
+    route: Route, target: Protocol, wire: WireRequest, options: CallOptions, *, stream: bool
+) -> OutgoingRequest:
+    """The request for `wire`. The caller's own headers win over ours, except those that the allow-list leaves out."""
+    fixed = route.prepared.get((target, stream))
+    if not isinstance(fixed, Fixed):
+        fixed = route.prepared[target, stream] = _fixed(route, target, stream=stream)
+    headers = fixed.headers
+    if wire.headers or options.headers:
+        headers = _merged(headers, wire.headers, options.headers)
+    time_limits = fixed.time_limits
+    if options.idle_seconds is not None:
+        time_limits = TimeLimits(connect_seconds=time_limits.connect_seconds, idle_seconds=options.idle_seconds)
+    return OutgoingRequest(
+        url=_joined(fixed.base_url, wire.path), headers=headers, body=wire.body, time_limits=time_limits
+    )
+
+
+def _fixed(route: Route, target: Protocol, *, stream: bool) -> Fixed:
+    service, limits = route.desc.endpoint.service, route.desc.limits
+    secret = route.desc.credential.reveal()
+    return Fixed(
+        base_url=service.base_urls[target],
+        headers=(
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream" if stream else "application/json"),
+            *auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE),
+        ),
+        time_limits=TimeLimits(connect_seconds=limits.connect_seconds, idle_seconds=limits.idle_seconds),
+    )
+
+
+def _merged(*layers: HeaderList) -> HeaderList:
+    """One list in which a later layer's header replaces an earlier one's of the same name."""
+    merged: dict[str, str] = {}
+    for layer in layers:
+        merged.update(layer)
+    return tuple(merged.items())
