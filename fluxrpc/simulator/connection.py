@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol, cast
 
 from fluxrpc.clock import Monotonic
@@ -27,6 +27,12 @@ class Stage(Protocol):
     book: Log
     clock: Monotonic
 
+    def opened(self, connection: Connection) -> None:
+        """The connection stands; over TLS its handshake is done."""
+
+    def lost(self, connection: Connection) -> None:
+        """An opened connection is gone."""
+
     def begin(self, request: HttpRequest, connection: Connection) -> tuple[Seen, Iterator[Step]]:
         """Log the request and choose the steps of its answer."""
         ...
@@ -35,11 +41,10 @@ class Stage(Protocol):
 class Connection(asyncio.Protocol):
     """See the module."""
 
-    def __init__(self, stage: Stage, identity: int, on_lost: Callable[[Connection], None]) -> None:
+    def __init__(self, stage: Stage, identity: int) -> None:
         self.identity = identity
         self.requests = 0
         self._stage = stage
-        self._on_lost = on_lost
         self._reader = RequestReader()
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
@@ -57,6 +62,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102  # asyncio's contract
         self._transport = cast("asyncio.Transport", transport)
+        self._stage.opened(self)
 
     def data_received(self, data: bytes) -> None:  # noqa: D102  # asyncio's contract
         self._reader.feed(data)
@@ -70,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._may_write.set()
         if self._task is not None:
             self._task.cancel()
-        self._on_lost(self)
+        self._stage.lost(self)
 
     def pause_writing(self) -> None:  # noqa: D102  # asyncio's contract
         self._may_write.clear()

@@ -124,12 +124,15 @@ class Simulator:
 
     def _connect(self) -> Connection:
         self._connection_count += 1
-        connection = Connection(self, self._connection_count, self._lost)
+        return Connection(self, self._connection_count)
+
+    def opened(self, connection: Connection) -> None:
+        """A connection stands; called by itself."""
         self._connections.add(connection)
         self._all_lost.clear()
-        return connection
 
-    def _lost(self, connection: Connection) -> None:
+    def lost(self, connection: Connection) -> None:
+        """It is gone; called by itself."""
         self._connections.discard(connection)
         if not self._connections:
             self._all_lost.set()
