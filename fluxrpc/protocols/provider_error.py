@@ -22,6 +22,8 @@ MAX_BODY_BYTES = 64 * 1024
 """A longer error body is not kept: nobody reads it, and memory is bounded."""
 MAX_MESSAGE_CHARACTERS = 2000
 _MAX_WORD_CHARACTERS = 80
+PER_DAY_WORD = "quota_per_day"
+"""Stands for a violated quota of a day, whose own names have no end."""
 _WORD_KEYS = ("code", "type", "status", "reason", "error_code", "error_type")
 
 
@@ -137,6 +139,16 @@ def _words(error: dict[str, Any]) -> Iterator[str]:
                 word = node.get(key)
                 if isinstance(word, str) and word:
                     yield word[:_MAX_WORD_CHARACTERS]
+            if _names_a_day(node.get("violations")):
+                yield PER_DAY_WORD
+
+
+def _names_a_day(violations: object) -> bool:
+    """`google.rpc.QuotaFailure` of a daily limit, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`."""
+    if not isinstance(violations, list):
+        return False
+    ids = (each.get("quotaId") for each in violations if isinstance(each, dict))
+    return any(isinstance(quota_id, str) and "PerDay" in quota_id for quota_id in ids)
 
 
 def _retry_delay(error: dict[str, Any] | None) -> str:

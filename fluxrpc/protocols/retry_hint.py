@@ -27,8 +27,8 @@ def read_hint(headers: Headers, *, now: float, is_limit: bool, body_delay: str =
     """The seconds to wait, or None without a hint.
 
     The most exact form wins: milliseconds, then `retry-after`, then the delay in the body, then, for rate limits
-    only, the reset of the limits that are used up. `now` is Unix time; a `date` header replaces it, so that a clock
-    that differs from the provider's does no harm.
+    only, the reset of the limits that are used up, or of limits that do not say how much is left. `now` is Unix time;
+    a `date` header replaces it, so that a clock that differs from the provider's does no harm.
     """
     now = _date(headers.get("date", ""), fallback=now)
     milliseconds = _number(headers.get("retry-after-ms", ""))
@@ -44,12 +44,16 @@ def read_hint(headers: Headers, *, now: float, is_limit: bool, body_delay: str =
 
 def _reset(headers: Headers, now: float) -> float | None:
     spent: list[float] = []
-    others: list[float] = []
+    unknown: list[float] = []
     for name, value in headers.items():
         if _RESET_NAME.fullmatch(name) and (seconds := _span(value, now)) is not None:
-            is_spent = _number(headers.get(name.replace("reset", "remaining"), "")) == 0
-            (spent if is_spent else others).append(seconds)
-    return max(spent or others, default=None)
+            remaining = _number(headers.get(name.replace("reset", "remaining"), ""))
+            if remaining == 0:
+                spent.append(seconds)
+            elif remaining is None:
+                unknown.append(seconds)
+            # A limit with something left is not the one that was met; its reset, milliseconds often, says nothing.
+    return max(spent or unknown, default=None)
 
 
 def _span(text: str, now: float) -> float | None:

@@ -67,6 +67,13 @@ def _gemini(status: str, message: str = "m", reason: str | None = None) -> dict[
     return {"error": {"code": 400, "status": status, "message": message, "details": [*details, 7]}}
 
 
+def _gemini_quota(quota_id: object) -> dict[str, Any]:
+    body = _gemini("RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.")
+    kind = "type.googleapis.com/google.rpc.QuotaFailure"
+    body["error"]["details"] = [{"@type": kind, "violations": [7, {"quotaId": quota_id}]}]
+    return body
+
+
 @pytest.mark.parametrize(
     ("protocol", "status", "body", "outcome", "detail"),
     [
@@ -152,6 +159,9 @@ def _gemini(status: str, message: str = "m", reason: str | None = None) -> dict[
             "CONTEXT_LENGTH_EXCEEDED",
         ),
         (GEMINI, 429, _gemini("RESOURCE_EXHAUSTED"), Outcome.LIMITED, "RATE_LIMITED"),
+        (GEMINI, 429, _gemini_quota("GenerateRequestsPerMinutePerProjectPerModel"), Outcome.LIMITED, "RATE_LIMITED"),
+        (GEMINI, 429, _gemini_quota("GenerateRequestsPerDayPerProjectPerModel"), Outcome.CREDENTIAL, "QUOTA_SPENT"),
+        (GEMINI, 429, _gemini_quota(7), Outcome.LIMITED, "RATE_LIMITED"),
         (GEMINI, 499, _gemini("CANCELLED"), Outcome.CALLER, "INVALID_REQUEST"),
         (GEMINI, 501, _gemini("UNIMPLEMENTED"), Outcome.MODEL, "PROVIDER_ERROR"),
         (COHERE, 498, {"message": "blocked"}, Outcome.CALLER, "CONTENT_REFUSED"),
@@ -218,6 +228,7 @@ def test_a_huge_body_is_classified_but_not_kept() -> None:
             },
             2.0,
         ),
+        ({"x-ratelimit-remaining-requests": "9999", "x-ratelimit-reset-requests": "6ms"}, None),
         ({"x-ratelimit-reset": str(int(NOW) + 9)}, 9.0),
         ({"x-ratelimit-reset": str((int(NOW) + 9) * 1000)}, 9.0),
         ({"anthropic-ratelimit-tokens-reset": "2026-09-21T14:14:00Z"}, 40.0),
