@@ -8,21 +8,23 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 import structlog
 
 from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.config.watcher import Reloader, needs_restart
-from fluxrpc.errors import FluxError
+from fluxrpc.errors import ConfigError, FluxError
 from fluxrpc.server.app import METHODS, App, bind, build_app
+from fluxrpc.server.catalog import services_of
+from fluxrpc.server.tls import CertificateError
+from fluxrpc.telemetry.door_log import DoorLog
 from fluxrpc.telemetry.hooks import Hooks, compose
 from fluxrpc.telemetry.logs import AccessLog, Redaction
 from fluxrpc.telemetry.metrics import Metrics, MetricsListener, start_listener
 
 _log = structlog.get_logger("fluxrpc.server")
 
-Handler = Callable[[int, FrameType | None], object]
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StartError(FluxError):
@@ -68,13 +70,13 @@ class Server:
             StartError: an address cannot be used.
         """
         app, listener = await self._start()
-        self._install_signals()
         try:
             if ready is not None:
                 ready(self)
             await self._stopping.wait()
         finally:
             await self._drain(app, listener)
+            self._remove_signals()
 
     def stop(self) -> None:
         """Drain; asked a second time, end at once."""
@@ -85,21 +87,36 @@ class Server:
 
     async def _start(self) -> tuple[App, MetricsListener | None]:
         settings = self._reloader.state.settings
-        self._configure_metrics()
-        hooks = compose(self._metrics, *self._observers)
-        app = self.app = build_app(settings, hooks=hooks, access_log=self._access_log, clock=self._clock)
-        listener = self._listen_metrics()
         try:
-            self.port = await bind(app)
-            await app.server.start()
-        except (RuntimeError, OSError) as error:
+            services = await asyncio.to_thread(services_of, settings)
+        except ConfigError as error:
+            raise StartError(str(error)) from error
+        self._configure_metrics()
+        listener = self._listen_metrics()
+        hooks = compose(self._metrics, DoorLog(), *self._observers)
+        app = self.app = build_app(settings, services, hooks=hooks, access_log=self._access_log, clock=self._clock)
+        try:
+            await self._listen(app)
+        except StartError:
             if listener is not None:
-                listener.close()
-            await app.transports.close()
-            raise StartError(f"cannot listen on {settings.server.listen}: {_why(error)}") from error
+                await asyncio.to_thread(listener.close)
+            await app.close()
+            raise
+        # Before anyone can know that it serves: who sees it ready may signal it.
+        self._install_signals()
         await app.health.serve()
         _log.info("serving", address=str(settings.server.listen), port=self.port, models=len(app.state.catalog.models))
         return app, listener
+
+    async def _listen(self, app: App) -> None:
+        address = app.state.settings.server.listen
+        try:
+            self.port = await bind(app)
+            await app.server.start()
+        except CertificateError as error:
+            raise StartError(f"cannot use the certificate: {error}") from error
+        except RuntimeError as error:
+            raise StartError(f"cannot listen on {address}: the address is in use or not ours") from error
 
     def _listen_metrics(self) -> MetricsListener | None:
         address = self._reloader.state.settings.metrics.listen
@@ -108,7 +125,7 @@ class Server:
         try:
             listener = start_listener(self._metrics.registry, address.host, address.port)
         except OSError as error:
-            raise StartError(f"cannot serve metrics on {address}: {_why(error)}") from error
+            raise StartError(f"cannot serve metrics on {address}: {error.strerror}") from error
         self.metrics_port = listener.port
         return listener
 
@@ -125,9 +142,13 @@ class Server:
 
     def _install_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
+
+    def _remove_signals(self) -> None:
+        for number in (*_STOP_SIGNALS, signal.SIGHUP):
+            asyncio.get_running_loop().remove_signal_handler(number)
 
     def _begin_reload(self) -> None:
         # One at a time; a signal during a reload asks for one more, so that the latest file always wins.
@@ -141,21 +162,31 @@ class Server:
 
     async def reload(self) -> bool:
         """Read the configuration again; the last good one stays where that fails."""
-        old = self._reloader.state.settings
+        old = self.app.state.settings
         accepted = await asyncio.to_thread(self._reloader.reload)
         state = self._reloader.state
         if not accepted:
-            self._metrics.config_refused()
-            _log.error("reload_refused", faults=str(state.last_fault).splitlines())
-            return False
-        self._redaction.know(secret.reveal() for secret in state.settings.secrets())
-        self.app.apply(state.settings)
+            return self._refuse(str(state.last_fault))
+        try:
+            services = await asyncio.to_thread(services_of, state.settings)
+        except ConfigError as error:
+            return self._refuse(str(error))
+        # Running calls may still use the secrets of before.
+        self._redaction.know(secret.reveal() for settings in (old, state.settings) for secret in settings.secrets())
+        self.app.apply(state.settings, services)
         self._configure_metrics()
         _log.info("reloaded", generation=state.generation, needs_restart=needs_restart(old, state.settings))
         return True
 
+    def _refuse(self, faults: str) -> bool:
+        self._metrics.config_refused()
+        _log.error("reload_refused", faults=faults.splitlines())
+        return False
+
     async def _drain(self, app: App, listener: MetricsListener | None) -> None:
         settings = app.state.settings.server
+        if self._reloading is not None:
+            await asyncio.wait([self._reloading])
         _log.info("draining", delay_seconds=settings.drain_delay_seconds, grace_seconds=settings.grace_seconds)
         # 1. Load balancers look elsewhere.
         await app.health.drain()
@@ -164,7 +195,7 @@ class Server:
         # 3. New calls are refused, running ones may finish.
         await self._stop_server(app, settings.grace_seconds)
         # 4. No call runs any more: nothing needs the providers' connections.
-        await app.transports.close()
+        await app.close()
         # 5. The last figures can still be scraped until here.
         if listener is not None:
             await asyncio.to_thread(listener.close)
@@ -185,7 +216,3 @@ class Server:
             await app.server.stop(0)
         ending.cancel()
         await stopping
-
-
-def _why(error: Exception) -> str:
-    return getattr(error, "strerror", None) or "the address is in use or not ours"
