@@ -148,7 +148,7 @@ class ConnectionAgeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """The gRPC listener. A change needs a restart."""
+    """The gRPC listener. A change needs a restart, but for the deadlines, `reserve` and `max_concurrent_rpcs`."""
 
     listen: ListenAddress = DEFAULT_LISTEN
     """Loopback by default: reachable from elsewhere only by choice."""

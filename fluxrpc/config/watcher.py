@@ -16,6 +16,9 @@ from fluxrpc.errors import ConfigError, ConfigFault
 
 __all__ = ["ReloadState", "Reloader", "needs_restart"]
 
+# Of the server's settings, those that are asked anew for each call; all others are the listener's.
+_LIVE = frozenset({"default_deadline_seconds", "max_deadline_seconds", "reserve_seconds", "max_concurrent_rpcs"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadState:
@@ -65,6 +68,7 @@ def needs_restart(old: Settings, new: Settings) -> tuple[str, ...]:
         f"{section}.{field.name}"
         for section in ("server", "metrics", "log")
         for field in fields(getattr(old, section))
-        if getattr(getattr(old, section), field.name) != getattr(getattr(new, section), field.name)
+        if field.name not in _LIVE
+        and getattr(getattr(old, section), field.name) != getattr(getattr(new, section), field.name)
     ]
     return tuple(changed)

@@ -1,4 +1,4 @@
-"""The end of a call, as the log and the metrics see it."""
+"""The end of a call, as the log and the metrics see it: every way out passes here, once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class CallLog:
     def ended(self, call: Call, seconds: float) -> None:
         """A call has ended, in whatever way, after `seconds`."""
         self._hooks.call_finished(call.method, call.code, seconds)
+        if call.asks_model:
+            self._hooks.request_finished(call.model, call.reason or call.code.name)
         usage = call.usage
         self._access_log.write(
             AccessRecord(

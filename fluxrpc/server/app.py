@@ -5,6 +5,8 @@ Nothing here decides anything about a call. `lifecycle` starts, reloads and stop
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import grpc
@@ -14,8 +16,10 @@ from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.config.schema import ServerSettings, Settings
 from fluxrpc.resilience.retry import BackoffSettings
 from fluxrpc.routing.router import Router, RouterSettings
+from fluxrpc.routing.service_endpoint import Service
 from fluxrpc.server.access import CallLog
 from fluxrpc.server.catalog import CatalogBuilder
+from fluxrpc.server.credentials import CredentialWatch
 from fluxrpc.server.health import Health
 from fluxrpc.server.interceptors.auth import Authenticator, Callers
 from fluxrpc.server.interceptors.deadline import deadline_stage
@@ -26,7 +30,7 @@ from fluxrpc.server.interceptors.telemetry import telemetry_stage
 from fluxrpc.server.router_service import RouterService
 from fluxrpc.server.state import ServingState
 from fluxrpc.server.tls import server_credentials
-from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.telemetry.hooks import Hooks, compose
 from fluxrpc.telemetry.logs import AccessLog
 from fluxrpc.upstream.pool import TransportPool
 from fluxrpc.v1.router_pb2 import DESCRIPTOR
@@ -36,7 +40,7 @@ SERVICE_NAME = DESCRIPTOR.services_by_name["RouterService"].full_name
 METHODS = tuple(f"/{SERVICE_NAME}/{method.name}" for method in DESCRIPTOR.services_by_name["RouterService"].methods)
 """The full names of our RPCs."""
 
-# Refused by gRPC itself, without details: far above the limit of ours, which says when to come back.
+# What gRPC itself refuses it refuses without details, so its limits stand far above ours, which say what is wrong.
 _BACKSTOP_FACTOR = 2
 
 
@@ -52,33 +56,45 @@ class App:
     authenticator: Authenticator
     limiter: Limiter
     server: grpc.aio.Server
-    hooks: Hooks
+    credentials: CredentialWatch
 
-    def apply(self, settings: Settings) -> None:
-        """Serve new calls from other settings; running calls go on with what they started with."""
-        catalog = self.builder.build(settings)
-        self.transports.keep_only(settings.services.keys())
+    def apply(self, settings: Settings, services: Mapping[str, Service]) -> None:
+        """Serve new calls from other settings and their `services_of`.
+
+        Running calls go on with what they started with. What belongs to the listener stays as it is.
+        """
+        catalog = self.builder.build(settings, services)
+        self.transports.keep_only(services.keys())
         self.authenticator.callers = Callers(settings.callers)
         self.limiter.max_calls = settings.server.max_concurrent_rpcs
+        self.router.configure(router_settings(settings))
+        self.credentials.watch(catalog.routes)
         self.state.settings, self.state.catalog = settings, catalog
 
+    async def close(self) -> None:
+        """Close what outlives the last call."""
+        self.credentials.close()
+        await self.transports.close()
 
-def build_app(settings: Settings, *, hooks: Hooks, access_log: AccessLog, clock: Monotonic = monotonic) -> App:
-    """All parts, wired; nothing listens yet. Called on the event loop that will serve."""
+
+def build_app(
+    settings: Settings,
+    services: Mapping[str, Service],
+    *,
+    hooks: Hooks,
+    access_log: AccessLog,
+    clock: Monotonic = monotonic,
+) -> App:
+    """All parts, wired; nothing listens yet. Called on the event loop that will serve.
+
+    `services` is `services_of(settings)`.
+    """
+    credentials = CredentialWatch(hooks, clock)
     builder = CatalogBuilder(clock=clock, hooks=hooks)
     transports = TransportPool()
-    policy = settings.policy
-    router = Router(
-        transports,
-        settings=RouterSettings(
-            min_attempt_seconds=policy.min_attempt_seconds,
-            reply_reserve_seconds=settings.server.reserve_seconds,
-            backoff=BackoffSettings(base_seconds=policy.backoff_base_seconds, max_seconds=policy.backoff_max_seconds),
-        ),
-        hooks=hooks,
-        clock=clock,
-    )
-    state = ServingState(settings=settings, catalog=builder.build(settings), clock=clock)
+    router = Router(transports, settings=router_settings(settings), hooks=compose(hooks, credentials), clock=clock)
+    state = ServingState(settings=settings, catalog=builder.build(settings, services), clock=clock)
+    credentials.watch(state.catalog.routes)
     authenticator = Authenticator(Callers(settings.callers))
     limiter = Limiter(settings.server.max_concurrent_rpcs)
     log = CallLog(access_log, hooks)
@@ -87,20 +103,17 @@ def build_app(settings: Settings, *, hooks: Hooks, access_log: AccessLog, clock:
             telemetry_stage(clock=clock, started=hooks.call_started, ended=log.ended),
             errors_stage,
             authenticator.stage,
-            deadline_stage(
-                clock=clock,
-                default_seconds=settings.server.default_deadline_seconds,
-                max_seconds=settings.server.max_deadline_seconds,
-            ),
+            deadline_stage(clock, lambda: state.settings.server),
             limiter.stage,
-        )
+        ),
+        max_message_bytes=settings.server.max_message_bytes,
     )
     server = grpc.aio.server(
         interceptors=[pipeline],
         options=channel_options(settings.server),
         maximum_concurrent_rpcs=_BACKSTOP_FACTOR * settings.server.max_concurrent_rpcs,
     )
-    add_RouterServiceServicer_to_server(RouterService(state, router, hooks), server)
+    add_RouterServiceServicer_to_server(RouterService(state, router), server)
     return App(
         state=state,
         builder=builder,
@@ -110,7 +123,17 @@ def build_app(settings: Settings, *, hooks: Hooks, access_log: AccessLog, clock:
         authenticator=authenticator,
         limiter=limiter,
         server=server,
-        hooks=hooks,
+        credentials=credentials,
+    )
+
+
+def router_settings(settings: Settings) -> RouterSettings:
+    """What of a configuration holds for every request."""
+    policy = settings.policy
+    return RouterSettings(
+        min_attempt_seconds=policy.min_attempt_seconds,
+        reply_reserve_seconds=settings.server.reserve_seconds,
+        backoff=BackoffSettings(base_seconds=policy.backoff_base_seconds, max_seconds=policy.backoff_max_seconds),
     )
 
 
@@ -118,8 +141,8 @@ def channel_options(server: ServerSettings) -> list[tuple[str, int]]:
     """GRPC's own knobs (https://grpc.github.io/grpc/core/group__grpc__arg__keys.html), in its units."""
     age = server.connection_age
     options = {
-        "grpc.max_receive_message_length": server.max_message_bytes,
-        "grpc.max_send_message_length": server.max_message_bytes,
+        "grpc.max_receive_message_length": _BACKSTOP_FACTOR * server.max_message_bytes,
+        "grpc.max_send_message_length": _BACKSTOP_FACTOR * server.max_message_bytes,
         "grpc.keepalive_time_ms": _ms(server.keepalive.time_seconds),
         "grpc.keepalive_timeout_ms": _ms(server.keepalive.timeout_seconds),
         "grpc.keepalive_permit_without_calls": 1,
@@ -136,7 +159,7 @@ async def bind(app: App) -> int:
     """Add health, reflection and the port; gives the port.
 
     Raises:
-        OSError: a certificate has gone since it was checked.
+        CertificateError: certificate and key cannot be used.
         RuntimeError: the address cannot be used.
     """
     settings = app.state.settings.server
@@ -147,7 +170,8 @@ async def bind(app: App) -> int:
     address = str(settings.listen)
     if settings.tls is None:
         return app.server.add_insecure_port(address)
-    return app.server.add_secure_port(address, server_credentials(settings.tls))
+    credentials = await asyncio.to_thread(server_credentials, settings.tls)
+    return app.server.add_secure_port(address, credentials)
 
 
 def _ms(seconds: float) -> int:

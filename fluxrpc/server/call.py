@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from fluxrpc.errors import GrpcCode
+from fluxrpc.protocols.base import Protocol
 from fluxrpc.v1.outcome_pb2 import Attempt
 from fluxrpc.v1.usage_pb2 import Usage
 
@@ -30,6 +31,10 @@ class Call:
     """Name of the caller in the configuration; empty where callers are anonymous."""
     ends_at: float = float("inf")
     """The caller's deadline, in monotonic seconds."""
+    asks_model: bool = False
+    """Whether it is a request to a model, which is counted as such."""
+    protocol: Protocol | None = None
+    """What the caller speaks; None for typed requests, and while that is not known."""
     model: str = ""
     route: str = ""
     code: GrpcCode = GrpcCode.OK

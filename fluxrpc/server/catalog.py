@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +16,12 @@ from pathlib import Path
 from fluxrpc.clock import Monotonic
 from fluxrpc.config.schema import AuthStyle as ConfiguredAuth
 from fluxrpc.config.schema import (
-    HttpSettings,
     ReadTimeoutBlames,
     RouteSettings,
     ServiceSettings,
     Settings,
 )
-from fluxrpc.errors import UnknownModel
+from fluxrpc.errors import ConfigError, ConfigFault, UnknownModel
 from fluxrpc.protocols.base import Protocol, WireOptions
 from fluxrpc.resilience.breaker import BreakerState
 from fluxrpc.routing.repository import RouteRepository
@@ -58,6 +57,11 @@ class Catalog:
 
     models: Mapping[str, ModelEntry]
 
+    @property
+    def routes(self) -> Iterator[Route]:
+        """The routes of all models."""
+        return (route for entry in self.models.values() for route in entry.routes)
+
     def find(self, name: str, allowed: Collection[str] | None = None) -> ModelEntry:
         """The model of that name. `allowed` are the names that the caller may know of; None: all.
 
@@ -80,17 +84,18 @@ class CatalogBuilder:
         self._repository = RouteRepository(clock, on_change=self._route_changed)
         self._endpoints: dict[str, ServiceEndpoint] = {}
         self._credentials: dict[tuple[str, bytes], Credential] = {}
-        self._names: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
 
-    def build(self, settings: Settings) -> Catalog:
-        """The catalog of a sound configuration."""
-        self._endpoints = {name: self._endpoint(service_of(service)) for name, service in settings.services.items()}
+    def build(self, settings: Settings, services: Mapping[str, Service]) -> Catalog:
+        """The catalog of a sound configuration and its services (`services_of`)."""
+        self._endpoints = {name: self._endpoint(service) for name, service in services.items()}
         self._names.clear()
         kept: dict[tuple[str, bytes], Credential] = {}
         models = {}
         for name, model in settings.models.items():
             routes = tuple(self._repository.find_or_create(self._desc(route, settings, kept)) for route in model.routes)
-            self._names.update((route.desc.identity_key, route.desc.name) for route in routes)
+            for route in routes:
+                self._names.setdefault(route.desc.identity_key, []).append(route.desc.name)
             probe_seconds = settings.policy.endpoint_probe_seconds
             tables = {
                 protocol: RouteTable(routes, protocol, endpoint_probe_seconds=probe_seconds)
@@ -110,9 +115,8 @@ class CatalogBuilder:
         self._hooks.breaker_changed("endpoint", service, old.value, new.value)
 
     def _route_changed(self, identity_key: str, old: BreakerState, new: BreakerState) -> None:
-        # Routes of one identity share their health; the last of them in the configuration stands for all.
-        name = self._names.get(identity_key)
-        if name is not None:
+        # Routes of one identity, under several models, share their health: what happens to it happens to each.
+        for name in self._names.get(identity_key, ()):
             self._hooks.breaker_changed("route", name, old.value, new.value)
 
     def _desc(self, route: RouteSettings, settings: Settings, kept: dict[tuple[str, bytes], Credential]) -> RouteDesc:
@@ -154,8 +158,16 @@ class CatalogBuilder:
         return credential
 
 
-def service_of(settings: ServiceSettings) -> Service:
-    """The routing value of a configured service."""
+def services_of(settings: Settings) -> dict[str, Service]:
+    """The services by name. It reads certificate files, so it has no place on an event loop.
+
+    Raises:
+        ConfigError: a file is not what it should be.
+    """
+    return {name: _service_of(service) for name, service in settings.services.items()}
+
+
+def _service_of(settings: ServiceSettings) -> Service:
     policy = settings.policy
     return Service(
         name=settings.name,
@@ -164,23 +176,33 @@ def service_of(settings: ServiceSettings) -> Service:
         read_timeout_blames_endpoint=policy.read_timeout_blames is ReadTimeoutBlames.ENDPOINT,
         wire_options=WireOptions(force_usage=settings.include_usage),
         auth_style=None if settings.auth is ConfiguredAuth.PROTOCOL else AuthStyle(settings.auth.value),
-        transport=transport_of(settings.http),
+        transport=_transport_of(settings),
     )
 
 
-def transport_of(http: HttpSettings) -> TransportSettings:
-    """How a service is reached, as its transport takes it."""
+def _transport_of(service: ServiceSettings) -> TransportSettings:
+    http = service.http
     return TransportSettings(
         max_connections=http.max_connections,
         keepalive_seconds=http.keep_alive_seconds,
         proxy_url=None if http.proxy is None else http.proxy.reveal(),
         trust_env=http.trust_env,
-        ssl_context=None if http.ca is None else trusting(Path(http.ca).read_bytes()),
+        ssl_context=None if http.ca is None else _trusting_file(http.ca, f"services.{service.name}.http.ca"),
         head_limits=HeadLimits(line_bytes=http.max_header_bytes),
     )
 
 
+def _trusting_file(file: str, setting: str) -> ssl.SSLContext:
+    try:
+        return _trusting(Path(file).read_bytes())
+    except OSError as error:  # ssl's own errors among them
+        unfit = "expected certificates in PEM" if isinstance(error, ssl.SSLError) else "cannot be read"
+    except UnicodeDecodeError:
+        unfit = "expected certificates in PEM"
+    raise ConfigError([ConfigFault(file=file, line=1, path=setting, message=unfit)])
+
+
 @lru_cache(maxsize=64)
-def trusting(authorities: bytes) -> ssl.SSLContext:
+def _trusting(authorities: bytes) -> ssl.SSLContext:
     """A TLS context for a PEM bundle. The same for the same bundle, so that a reload keeps its connections."""
     return ssl.create_default_context(cadata=authorities.decode("ascii"))

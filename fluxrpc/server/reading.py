@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
+from msgspec import Struct
 
 from fluxrpc.errors import FieldViolation, GrpcCode, InvalidRequest, RequestError
 from fluxrpc.ir.validate import validate_request
@@ -22,6 +23,10 @@ from fluxrpc.v1.router_pb2 import ExecuteOptions, ExecuteRequest, TranslateReque
 
 MAX_ATTEMPTS_LIMIT = 16
 _MAX_MODEL_CHARACTERS = 256
+_MAX_SECONDS = 86_400
+_MAX_TAGS = 16
+_MAX_TAG_KEY_CHARACTERS = 64
+_MAX_TAG_VALUE_CHARACTERS = 256
 PROTOCOLS = {WireProtocol.Value(f"PROTOCOL_{protocol.name}"): protocol for protocol in Protocol}
 """The protocols by the contract's number."""
 WIRE_PROTOCOLS = {protocol: number for number, protocol in PROTOCOLS.items()}
@@ -35,8 +40,7 @@ class Unsupported(RequestError):
     reason = "UNSUPPORTED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What a caller asked: the model, the request, how to execute it."""
 
     model: str
@@ -120,7 +124,7 @@ def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...],
     if not options.ByteSize():  # the usual case: nothing is set
         return CallOptions(ends_at=call.ends_at, headers=headers)
     _refuse_unsupported(options)
-    call.tags.update(options.tags)
+    call.tags.update(_tags(options))
     return CallOptions(
         ends_at=call.ends_at,
         attempt_seconds=_seconds(options, "attempt_timeout"),
@@ -130,11 +134,40 @@ def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...],
     )
 
 
+# Each enum of the options and what of it is honoured. Strict fidelity needs no code of its own as long as whatever
+# cannot be said is refused.
+_ENUMS: tuple[tuple[str, Any, frozenset[int]], ...] = (
+    ("fidelity", wire.Fidelity, frozenset(wire.Fidelity.values())),
+    (
+        "stream_recovery",
+        wire.StreamRecovery,
+        frozenset({wire.STREAM_RECOVERY_UNSPECIFIED, wire.STREAM_RECOVERY_FAIL}),
+    ),
+    ("priority", wire.Priority, frozenset({wire.PRIORITY_UNSPECIFIED, wire.PRIORITY_NORMAL})),
+)
+
+
 def _refuse_unsupported(options: ExecuteOptions) -> None:
-    if options.stream_recovery not in {wire.STREAM_RECOVERY_UNSPECIFIED, wire.STREAM_RECOVERY_FAIL}:
-        raise Unsupported("options.stream_recovery: only STREAM_RECOVERY_FAIL is supported")
+    for field, kind, supported in _ENUMS:
+        value = getattr(options, field)
+        if value not in kind.values():
+            raise InvalidRequest.at(f"options.{field}", "an unknown value")
+        if value not in supported:
+            raise Unsupported(f"options.{field}: {kind.Name(value)} is not supported")
     if options.HasField("hedging"):
         raise Unsupported("options.hedging: hedging is not supported")
+    if options.affinity_key:
+        raise Unsupported("options.affinity_key: affinity is not supported")
+
+
+def _tags(options: ExecuteOptions) -> Mapping[str, str]:
+    if len(options.tags) > _MAX_TAGS:
+        raise InvalidRequest.at("options.tags", f"at most {_MAX_TAGS} are expected")
+    for key, value in options.tags.items():
+        if not 0 < len(key) <= _MAX_TAG_KEY_CHARACTERS or len(value) > _MAX_TAG_VALUE_CHARACTERS:
+            words = f"keys of 1 to {_MAX_TAG_KEY_CHARACTERS} characters, values of at most {_MAX_TAG_VALUE_CHARACTERS}"
+            raise InvalidRequest.at("options.tags", words)
+    return options.tags
 
 
 def _seconds(options: ExecuteOptions, field: str) -> float | None:
@@ -142,6 +175,6 @@ def _seconds(options: ExecuteOptions, field: str) -> float | None:
         return None
     duration: Duration = getattr(options, field)
     seconds = duration.seconds + duration.nanos / 1e9
-    if seconds <= 0:
-        raise InvalidRequest.at(f"options.{field}", "more than 0 s is expected")
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise InvalidRequest.at(f"options.{field}", f"more than 0 s and at most {_MAX_SECONDS} s are expected")
     return seconds

@@ -6,9 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from fluxrpc.errors import FluxError, PermissionDenied
-from fluxrpc.protocols.base import Batch, Protocol
-from fluxrpc.routing.route import Route
+from fluxrpc.errors import PermissionDenied
+from fluxrpc.protocols.base import Batch
 from fluxrpc.routing.router import Result, Router, StreamCompleted, StreamStarted
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.server.call import Call, current_call
@@ -16,10 +15,8 @@ from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.chunks import messages_of
 from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, model_name, read_execute, read_request
 from fluxrpc.server.state import ServingState
-from fluxrpc.server.translating import translate
-from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.server.translating import route_info, translate
 from fluxrpc.v1 import router_pb2 as wire
-from fluxrpc.v1.outcome_pb2 import RouteInfo
 from fluxrpc.v1.protocol_pb2 import Header
 from fluxrpc.v1.router_pb2_grpc import RouterServiceServicer
 
@@ -27,26 +24,20 @@ from fluxrpc.v1.router_pb2_grpc import RouterServiceServicer
 class RouterService(RouterServiceServicer):
     """See the module."""
 
-    def __init__(self, state: ServingState, router: Router, hooks: Hooks) -> None:
+    def __init__(self, state: ServingState, router: Router) -> None:
         self._state = state
         self._router = router
-        self._hooks = hooks
 
     async def Execute(self, request: wire.ExecuteRequest, context: Any) -> wire.ExecuteResponse:  # noqa: ARG002, N802
         """Ask a model and return the whole answer."""
         call = current_call.get()
-        try:
-            asked, table = self._find(request, call)
-            result = await self._router.execute(
-                table, asked.request, max_attempts=asked.max_attempts, options=asked.options
-            )
-        except FluxError as error:
-            self._hooks.request_finished(call.model, error.reason)
-            raise
+        asked, table = self._find(request, call)
+        result = await self._router.execute(
+            table, asked.request, max_attempts=asked.max_attempts, options=asked.options
+        )
         call.route = result.route.desc.name
         call.attempts = result.attempts
         call.usage = result.usage
-        self._hooks.request_finished(call.model, "OK")
         return _response(call, asked, result)
 
     async def ExecuteStream(  # noqa: N802
@@ -56,24 +47,19 @@ class RouterService(RouterServiceServicer):
     ) -> AsyncGenerator[wire.ExecuteStreamResponse, None]:
         """Ask a model and stream the answer."""
         call = current_call.get()
-        try:
-            asked, table = self._find(request, call)
-            stream = self._router.execute_stream(
-                table, asked.request, max_attempts=asked.max_attempts, options=asked.options
-            )
-            async with aclosing(stream) as items:
-                async for item in items:
-                    if isinstance(item, Batch):
-                        for message in messages_of(item):
-                            yield message
-                    elif isinstance(item, StreamStarted):
-                        yield _started(call, asked, item)
-                    else:
-                        yield _completed(call, item)
-        except FluxError as error:
-            self._hooks.request_finished(call.model, error.reason)
-            raise
-        self._hooks.request_finished(call.model, "OK")
+        asked, table = self._find(request, call)
+        stream = self._router.execute_stream(
+            table, asked.request, max_attempts=asked.max_attempts, options=asked.options
+        )
+        async with aclosing(stream) as items:
+            async for item in items:
+                if isinstance(item, Batch):
+                    for message in messages_of(item):
+                        yield message
+                elif isinstance(item, StreamStarted):
+                    yield _started(call, asked, item)
+                else:
+                    yield _completed(call, item)
 
     async def Translate(self, request: wire.TranslateRequest, context: Any) -> wire.TranslateResponse:  # noqa: ARG002, N802
         """Say what Execute would send; no provider is called."""
@@ -98,8 +84,9 @@ class RouterService(RouterServiceServicer):
         )
 
     def _find(self, request: wire.ExecuteRequest, call: Call) -> tuple[Asked, RouteTable]:
+        call.asks_model = True
         asked = read_execute(request, call, default_attempts=self._state.settings.policy.max_attempts)
-        call.model = asked.model
+        call.model, call.protocol = asked.model, asked.request.protocol
         return asked, self._entry(call).tables[asked.request.protocol]
 
     def _entry(self, call: Call) -> ModelEntry:
@@ -113,18 +100,6 @@ class RouterService(RouterServiceServicer):
         if allowed is not None and call.model in self._state.catalog.models and call.model not in allowed:
             raise PermissionDenied(f"{call.caller} may not use {call.model}")
         return self._state.catalog.find(call.model, allowed)
-
-
-def route_info(route: Route, requested: str, protocol: Protocol, served: str) -> RouteInfo:
-    """The public face of a route. It holds no secret."""
-    return RouteInfo(
-        route=route.desc.name,
-        requested_model=requested,
-        service=route.desc.endpoint.service.name,
-        protocol=WIRE_PROTOCOLS[protocol],
-        upstream_model=route.desc.model,
-        served_model=served,
-    )
 
 
 def _headers(headers: tuple[tuple[str, str], ...]) -> list[Header]:

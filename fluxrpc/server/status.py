@@ -1,15 +1,16 @@
 """Errors on the wire: one `FluxError` becomes one `google.rpc.Status` that fits into a trailer.
 
 gRPC carries the details in a header block that many peers limit to 8 KiB and refuse past 16 KiB; then the caller sees
-RESOURCE_EXHAUSTED instead of the fault. So the details are at most 4 KiB here: first the native body is shortened
-(and stays JSON), then the trace of attempts, then the field paths.
+RESOURCE_EXHAUSTED instead of the fault. So the details stay below 4 KiB here: first the native body is shortened
+(and stays JSON), then its headers, the trace of attempts and the field paths. What they are made of comes from callers
+and providers: no text is so odd or long that the status itself would fail.
 See https://google.aip.dev/193 for the detail types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import grpc
 import msgspec
@@ -18,16 +19,30 @@ from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from fluxrpc.errors import FluxError, GrpcCode, InvalidRequest, NativeErrorBody, RoutingError, UnknownModel
+from fluxrpc.errors import (
+    CredentialFailed,
+    FluxError,
+    GrpcCode,
+    InvalidRequest,
+    NativeErrorBody,
+    RoutingError,
+    UnknownModel,
+)
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.registry import NATIVE
 from fluxrpc.v1.outcome_pb2 import Attempt, ErrorDetail, NativeError
+from fluxrpc.v1.protocol_pb2 import Header
 from fluxrpc.v1.protocol_pb2 import Protocol as WireProtocol
 
 DOMAIN = "fluxrpc"
-MAX_DETAILS_BYTES = 4096
+MAX_DETAILS_BYTES = 4000
+"""Of the serialised status; what is left of 4 KiB is for the other trailers."""
 _MAX_MESSAGE_BYTES = 512
 _DETAILS_KEY = "grpc-status-details-bin"
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _MAX_PUSHBACK_SECONDS = 1.0
+_BAD_GATEWAY = 502
+_UNBOUNDED_USAGE: Final = ("cache_writes", "input_modalities", "output_modalities", "extras")
 
 GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 """gRPC's own enum by number."""
@@ -41,11 +56,11 @@ class WireStatus(NamedTuple):
     trailing_metadata: tuple[tuple[str, str | bytes], ...]
 
 
-def wire_status(error: FluxError, request_id: str) -> WireStatus:
+def wire_status(error: FluxError, request_id: str, *, caller_protocol: Protocol | None = None) -> WireStatus:
     """The status for an error of ours. An error that is nobody's but ours says only the request id."""
     ours = error.code is GrpcCode.INTERNAL
     message = f"internal error, request {request_id}" if ours else cut_text(error.safe_message, _MAX_MESSAGE_BYTES)
-    status = _fit(error, message, request_id)
+    status = _fit(error, message, request_id, _native_of(error, caller_protocol))
     trailer: list[tuple[str, str | bytes]] = [(_DETAILS_KEY, status.SerializeToString())]
     if isinstance(error, RoutingError):
         trailer.append((_PUSHBACK_KEY, _pushback(error)))
@@ -65,36 +80,61 @@ def _pushback(error: RoutingError) -> str:
     return "-1"
 
 
-def _fit(error: FluxError, message: str, request_id: str) -> Status:
+def _native_of(error: FluxError, caller_protocol: Protocol | None) -> NativeErrorBody | None:
+    """The error as the caller's protocol has it.
+
+    A rejected key of ours is no 401 of the caller's, whose SDK would blame its own: it becomes a gateway's 502.
+    """
+    if isinstance(error, CredentialFailed) and caller_protocol is not None:
+        body = NATIVE[caller_protocol].write_error(_BAD_GATEWAY, error.safe_message, error.reason.lower())
+        return NativeErrorBody(protocol=caller_protocol, http_status=_BAD_GATEWAY, body=body)
+    return error.native if isinstance(error, RoutingError) else None
+
+
+def _fit(error: FluxError, message: str, request_id: str, native: NativeErrorBody | None) -> Status:
     """The fullest status that is within the limit."""
-    native = error.native if isinstance(error, RoutingError) else None
-    for native_bytes, attempt_count, field_count in _SHRINKING:
-        body = shorten_json(native.body, native_bytes) if native is not None else b""
+    status = Status()
+    for kept in _SHRINKING:
         status = Status(code=int(error.code), message=message)
-        for detail in _details(error, request_id, field_count):
+        for detail in (*_details(error, request_id, kept), _error_detail(error, request_id, native, kept)):
             status.details.add().Pack(detail)
-        status.details.add().Pack(_error_detail(error, request_id, native, body, attempt_count))
         if status.ByteSize() <= MAX_DETAILS_BYTES:
-            return status
-    return Status(code=int(error.code), message=message)
+            break
+    return status
 
 
-# Bytes of the native body, attempts and field paths that are kept: tried in this order until it fits.
-_SHRINKING = ((2048, 16, 16), (1024, 16, 16), (512, 8, 8), (256, 4, 4), (0, 2, 2), (0, 0, 0))
+class _Kept(NamedTuple):
+    """How much is kept of what has no bound of its own."""
+
+    native_bytes: int
+    headers: int
+    attempts: int
+    fields: int
 
 
-def _details(error: FluxError, request_id: str, field_count: int) -> list[Message]:
+# Tried in this order until it fits. The last one always does: it keeps only what is bounded here.
+_SHRINKING = (
+    _Kept(2048, 16, 16, 16),
+    _Kept(1024, 16, 16, 16),
+    _Kept(512, 8, 8, 8),
+    _Kept(256, 4, 4, 4),
+    _Kept(0, 2, 2, 2),
+    _Kept(0, 0, 0, 0),
+)
+
+
+def _details(error: FluxError, request_id: str, kept: _Kept) -> list[Message]:
     metadata = {"request_id": request_id}
     details: list[Message] = []
     if isinstance(error, UnknownModel):
-        metadata["nearest"] = ", ".join(error.nearest[:field_count])
+        metadata["nearest"] = cut_text(", ".join(error.nearest), 1024)
     details.append(ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata))
     if isinstance(error, InvalidRequest):
         details.append(
             BadRequest(
                 field_violations=[
                     BadRequest.FieldViolation(field=cut_text(v.path, 256), description=cut_text(v.message, 256))
-                    for v in error.violations[:field_count]
+                    for v in error.violations[: kept.fields]
                 ]
             )
         )
@@ -104,25 +144,30 @@ def _details(error: FluxError, request_id: str, field_count: int) -> list[Messag
     return details
 
 
-def _error_detail(
-    error: FluxError, request_id: str, native: NativeErrorBody | None, body: bytes, attempt_count: int
-) -> ErrorDetail:
+def _error_detail(error: FluxError, request_id: str, native: NativeErrorBody | None, kept: _Kept) -> ErrorDetail:
     detail = ErrorDetail(request_id=request_id)
     if isinstance(error, RoutingError):
-        detail.attempts.extend(_ends(error.attempts, attempt_count))
+        detail.attempts.extend(_ends(error.attempts, kept.attempts))
         if error.partial_usage is not None:
             detail.partial_usage.CopyFrom(error.partial_usage)
+            if kept is _SHRINKING[-1]:
+                for field in _UNBOUNDED_USAGE:
+                    detail.partial_usage.ClearField(field)
     if native is not None:
-        detail.native.CopyFrom(
-            NativeError(
-                protocol=WireProtocol.Value(f"PROTOCOL_{native.protocol.upper()}"),
-                http_status=native.http_status,
-                body=body,
-            )
-        )
-        for name, value in native.headers[:16]:
-            detail.native.headers.add(name=name, value=cut_text(value, 128))
+        detail.native.CopyFrom(_native_error(native, kept))
     return detail
+
+
+def _native_error(native: NativeErrorBody, kept: _Kept) -> NativeError:
+    return NativeError(
+        protocol=WireProtocol.Value(f"PROTOCOL_{native.protocol.upper()}"),
+        http_status=native.http_status,
+        headers=[
+            Header(name=cut_text(name, 64), value=cut_text(value, 128))
+            for name, value in native.headers[: kept.headers]
+        ],
+        body=shorten_json(native.body, kept.native_bytes),
+    )
 
 
 def _ends(items: Sequence[Attempt], count: int) -> Sequence[Attempt]:
@@ -140,8 +185,8 @@ def _duration(seconds: float) -> Duration:
 
 def cut_text(text: str, max_bytes: int) -> str:
     """The longest beginning of `text` within `max_bytes` of UTF-8, cut at a character border."""
-    data = text.encode("utf-8", "replace")
-    return text if len(data) <= max_bytes else data[:max_bytes].decode("utf-8", "ignore")
+    # Half a surrogate pair has no UTF-8, and a protobuf string refuses it: a question mark stands for it.
+    return text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 def shorten_json(body: bytes, max_bytes: int) -> bytes:

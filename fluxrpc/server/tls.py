@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import grpc
@@ -12,11 +13,15 @@ from fluxrpc.config.schema import TlsSettings
 _log = structlog.get_logger("fluxrpc.server")
 
 
+class CertificateError(Exception):
+    """The files cannot be used; the message says which and why, in words that may be shown."""
+
+
 def server_credentials(tls: TlsSettings) -> grpc.ServerCredentials:
-    """Credentials that follow the files. The files are known to be readable: the configuration has been checked.
+    """Credentials that follow the files.
 
     Raises:
-        OSError: a file has gone since.
+        CertificateError: a file is gone or no PEM, or the key is not that of the certificate.
     """
     first = _read(tls)
     return grpc.dynamic_ssl_server_credentials(
@@ -36,8 +41,9 @@ class _Fetcher:
     def __call__(self) -> grpc.ServerCertificateConfiguration | None:
         try:
             latest = _read(self._tls)
-        except OSError as error:
-            _log.warning("certificate_unreadable", errno=error.errno)
+        except CertificateError as error:
+            # Half-written files, or one of a pair: the next handshake looks again.
+            _log.warning("certificate_unusable", why=str(error))
             return None
         if latest == self._current:
             return None
@@ -46,8 +52,27 @@ class _Fetcher:
 
 
 def _read(tls: TlsSettings) -> tuple[bytes, bytes, bytes | None]:
-    authority = None if tls.client_ca is None else Path(tls.client_ca).read_bytes()
-    return Path(tls.key).read_bytes(), Path(tls.cert).read_bytes(), authority
+    """Key, certificates and authorities, checked: grpc would only fail each handshake.
+
+    Raises:
+        CertificateError: they cannot be used.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key, password=_no_password)
+        authority = None if tls.client_ca is None else Path(tls.client_ca).read_bytes()
+        if authority is not None:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=authority.decode("ascii"))
+        return Path(tls.key).read_bytes(), Path(tls.cert).read_bytes(), authority
+    except ssl.SSLError as error:
+        raise CertificateError(f"{tls.cert}, {tls.key}: {error.reason or 'no PEM'}") from error
+    except OSError as error:
+        raise CertificateError(f"{error.filename}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CertificateError(f"{tls.client_ca}: no PEM") from error
+
+
+def _no_password() -> str:
+    return ""  # else OpenSSL would ask on the terminal for that of an encrypted key
 
 
 def _configuration(files: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:

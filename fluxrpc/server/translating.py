@@ -45,7 +45,7 @@ def translate(
         body=wire.body,
         headers=[Header(name=name, value=value) for name, value in (*headers, *wire.headers)],
         notes=(*notes, *bridge.notes),
-        route=None if route is None else _info(route, target, message.model or request.model or ""),
+        route=None if route is None else route_info(route, message.model or request.model or "", target),
     )
 
 
@@ -72,11 +72,13 @@ def _destination(
     return selection.route, selection.target_protocol
 
 
-def _info(route: Route, target: Protocol, requested: str) -> RouteInfo:
+def route_info(route: Route, requested: str, protocol: Protocol, served: str = "") -> RouteInfo:
+    """The public face of a route. It holds no secret."""
     return RouteInfo(
         route=route.desc.name,
         requested_model=requested,
         service=route.desc.endpoint.service.name,
-        protocol=WIRE_PROTOCOLS[target],
+        protocol=WIRE_PROTOCOLS[protocol],
         upstream_model=route.desc.model,
+        served_model=served,
     )

@@ -14,7 +14,7 @@ import structlog
 from fluxrpc.errors import FluxError, RoutingError
 from fluxrpc.server.call import Call, current_call
 from fluxrpc.server.interceptors.pipeline import Behaviour
-from fluxrpc.server.status import wire_status
+from fluxrpc.server.status import WireStatus, wire_status
 
 _log = structlog.get_logger("fluxrpc.server")
 
@@ -38,10 +38,18 @@ def errors_stage(method: str, inner: Behaviour) -> Behaviour:
             failure = InternalFault("unhandled exception")
         call = current_call.get()
         _remember(call, failure)
-        await context.abort_with_status(wire_status(failure, call.request_id))
+        await context.abort_with_status(_status(failure, call))
         raise AssertionError("abort returned")
 
     return guarded
+
+
+def _status(failure: FluxError, call: Call) -> WireStatus:
+    try:
+        return wire_status(failure, call.request_id, caller_protocol=call.protocol)
+    except Exception:  # noqa: BLE001  # even a bug in writing an error must not leave as an exception's text
+        _log.exception("status_unwritable", method=call.method, request_id=call.request_id)
+        return wire_status(InternalFault("unwritable status"), call.request_id)
 
 
 def _remember(call: Call, error: FluxError) -> None:

@@ -1,19 +1,26 @@
 """The one gRPC interceptor: it wraps each method's behaviour in the stages, once, and keeps the result.
 
 A chain of gRPC interceptors is walked again for every call and sees four kinds of handlers; here a stage is a function
-from behaviour to behaviour, and there is one kind: `async (request, context) -> response | None`. The innermost step,
-the stream adapter, turns generators into that shape, so that a handler always ends in the task that runs it: grpc.aio
-finalises a generator that is blocked in a send from another task, where timeouts and context variables are unsafe.
+from behaviour to behaviour, and there is one kind: `async (request, context) -> response | None`. The innermost steps:
+
+* the codec: gRPC hands us bytes. What cannot be parsed or is too large is an error like any other; gRPC's own
+  deserializer stands outside every interceptor, and what it raises reaches the caller as an exception's text.
+* the stream adapter turns generators into the one shape, so that a behaviour always ends in the task that runs it:
+  grpc.aio finalises a generator that is blocked in a send from another task, where timeouts and context variables
+  are unsafe.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 import grpc
+
+from fluxrpc.server.interceptors.codec import MessageCodec
 
 Behaviour = Callable[[Any, Any], Awaitable[Any]]
 """`async (request or request iterator, ServicerContext)`; a streaming behaviour writes to the context."""
@@ -30,10 +37,14 @@ _FACTORIES = {
 
 
 class Pipeline(grpc.aio.ServerInterceptor):
-    """Applies `stages`, outermost first, to every method of the server."""
+    """Applies `stages`, outermost first, to every method of the server.
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    `max_message_bytes` holds for requests that are not streams, and for every answer.
+    """
+
+    def __init__(self, stages: Sequence[Stage], *, max_message_bytes: int) -> None:
         self._stages = tuple(stages)
+        self._max_message_bytes = max_message_bytes
         self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
     async def intercept_service(
@@ -52,15 +63,36 @@ class Pipeline(grpc.aio.ServerInterceptor):
         return handler
 
     def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
-        arity, factory = _FACTORIES[bool(handler.request_streaming), bool(handler.response_streaming)]
+        kind = bool(handler.request_streaming), bool(handler.response_streaming)
+        arity, factory = _FACTORIES[kind]
+        codec = MessageCodec(handler, self._max_message_bytes)
         behaviour = adapt(getattr(handler, arity))
+        if not handler.request_streaming:
+            behaviour = _reading(behaviour, codec)
+        if not handler.response_streaming:
+            behaviour = _writing(behaviour, codec)
         for stage in reversed(self._stages):
             behaviour = stage(method, behaviour)
         return factory(
             behaviour,
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
+            request_deserializer=handler.request_deserializer if handler.request_streaming else None,
+            # A write to a stream happens within the behaviour, so what its serializer raises passes the stages.
+            response_serializer=codec.write if handler.response_streaming else None,
         )
+
+
+def _reading(behaviour: Behaviour, codec: MessageCodec) -> Behaviour:
+    async def parsed(request: Any, context: Any) -> Any:
+        return await behaviour(codec.read(request), context)
+
+    return parsed
+
+
+def _writing(behaviour: Behaviour, codec: MessageCodec) -> Behaviour:
+    async def serialized(request: Any, context: Any) -> Any:
+        return codec.write(await behaviour(request, context))
+
+    return serialized
 
 
 def adapt(behaviour: Callable[[Any, Any], Any]) -> Behaviour:
@@ -72,6 +104,18 @@ def adapt(behaviour: Callable[[Any, Any], Any]) -> Behaviour:
         generator: AsyncGenerator[Any, None] = behaviour(request, context)
         async with aclosing(generator) as messages:
             async for message in messages:
-                await context.write(message)
+                await _write(context, message)
 
     return write_all
+
+
+async def _write(context: Any, message: Any) -> None:
+    """Write, or say that the caller has left: a write that waits then fails, and the task is not cancelled.
+
+    Raises:
+        asyncio.CancelledError: the call is over.
+    """
+    try:
+        await context.write(message)
+    except (grpc.aio.InternalError, grpc.aio.UsageError) as error:
+        raise asyncio.CancelledError from error

@@ -35,8 +35,9 @@ def telemetry_stage(*, clock: Monotonic, started: Callable[[str], None], ended: 
             try:
                 return await inner(request, context)
             except asyncio.CancelledError:
-                call.code = GrpcCode.CANCELLED
-                call.reason = "CANCELLED"
+                late = clock() >= call.ends_at
+                call.code = GrpcCode.DEADLINE_EXCEEDED if late else GrpcCode.CANCELLED
+                call.reason = call.code.name
                 raise
             finally:
                 ended(call, clock() - call.started)
