@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2_grpc
-from grpc_health.v1.health import aio as health
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from fluxrpc_client.v1.router_pb2_grpc import add_RouterServiceServicer_to_server
@@ -18,7 +17,7 @@ from tests.integration.client.fake_router import MIB, FakeRouter, Served
 async def served() -> AsyncIterator[Served]:
     limits = [("grpc.max_receive_message_length", 32 * MIB), ("grpc.max_send_message_length", 32 * MIB)]
     server = grpc.aio.server(options=limits)
-    running = Served(FakeRouter(), server, health.HealthServicer())
+    running = Served(FakeRouter(), server)
     add_RouterServiceServicer_to_server(running.router, server)
     health_pb2_grpc.add_HealthServicer_to_server(running.health, server)
     await running.set_health(HealthCheckResponse.SERVING)

@@ -146,10 +146,10 @@ class FakeRouter(RouterServiceServicer):
 class Served:
     """The router and where it listens."""
 
-    def __init__(self, router: FakeRouter, server: grpc.aio.Server, health_servicer: health.HealthServicer) -> None:
+    def __init__(self, router: FakeRouter, server: grpc.aio.Server) -> None:
         self.router = router
         self.server = server
-        self.health = health_servicer
+        self.health = health.HealthServicer()
         self.target = ""
 
     async def set_health(self, status: HealthCheckResponse.ServingStatus.ValueType) -> None:
