@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
+from fluxrpc.cli.faults import exit_with_faults
 from fluxrpc.config.loader import load
-from fluxrpc.config.summary import Summary, summarise
+from fluxrpc.config.summary import RouteRow, Summary, summarise
 from fluxrpc.errors import ConfigError
 
 
@@ -20,36 +24,53 @@ def command(path: Path) -> None:
     """Check the configuration FILE, secrets included.
 
     Every fault is listed with file:line, the path of the setting and what was expected; exit status 1. A sound file
-    gives the table of its routes; exit status 0. Nothing listens and no provider is called.
+    gives its models, each with its routes in the order in which they are tried; exit status 0. Nothing listens and no
+    provider is called.
     """
     try:
         settings = load(path)
     except ConfigError as error:
-        for fault in error.faults:
-            click.echo(str(fault), err=True)
-        count = len(error.faults)
-        click.echo(f"{count} fault{'s' if count != 1 else ''}", err=True)
-        sys.exit(1)
-    show(summarise(settings), Console())
+        exit_with_faults(error)
+    show(summarise(settings), Console(highlight=False))
 
 
 def show(summary: Summary, console: Console) -> None:
     """The summary as a person reads it."""
-    table = Table(title=None, header_style="bold")
-    for name in ("model", "priority", "route", "service", "upstream model", "speaks", "weight", "credential"):
-        table.add_column(name, overflow="fold")
-    for row in summary.routes:
-        table.add_row(
-            row.model,
-            str(row.priority),
-            row.route,
-            row.service,
-            row.upstream_model,
-            ", ".join(row.protocols),
-            f"{row.weight:g}",
-            row.credential,
-        )
-    console.print(table)
+    for model, rows in groupby(summary.routes, key=lambda row: row.model):
+        console.print(Text(model, style="bold"))
+        console.print(Padding(_routes(list(rows)), (0, 0, 1, 2), expand=False))
     callers = ", ".join(summary.callers) or "anyone"
-    tls = "TLS" if summary.tls else "plaintext"
-    console.print(f"listens on {summary.listen} ({tls}); callers: {callers}; metrics: {summary.metrics}")
+    for label, value in (
+        ("listens on", f"{summary.listen} ({'TLS' if summary.tls else 'plaintext'})"),
+        ("callers", callers),
+        ("metrics", summary.metrics),
+    ):
+        console.print(Text.assemble((f"{label:<12}", "bold"), value))
+
+
+def _routes(rows: Sequence[RouteRow]) -> Table:
+    """The routes of one model. Weights matter only among equal priorities, names only where somebody chose them."""
+    weighted = any(row.weight != 1 for row in rows)
+    names = [_chosen_name(row) for row in rows]
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("prio", justify="right", no_wrap=True)
+    if weighted:
+        table.add_column("weight", justify="right", no_wrap=True)
+    for name in ("service", "its model", "protocols", "key from"):
+        table.add_column(name, overflow="fold")
+    if any(names):
+        table.add_column("name", overflow="fold")
+    for row, name in zip(rows, names, strict=True):
+        table.add_row(
+            str(row.priority),
+            *([f"{row.weight:g}"] if weighted else []),
+            *map(Text, (row.service, row.upstream_model, ", ".join(row.protocols), row.credential)),
+            *([Text(name)] if any(names) else []),
+        )
+    return table
+
+
+def _chosen_name(row: RouteRow) -> str:
+    """The name of a route, where it is not the one that its parts make."""
+    derived = f"{row.model}/{row.service}/{row.upstream_model}"
+    return "" if row.route == derived or row.route.startswith(derived + "#") else row.route

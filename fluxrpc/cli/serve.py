@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Coroutine
 from functools import partial
@@ -12,14 +11,12 @@ from typing import Any
 
 import click
 
+from fluxrpc.cli.environment import prepare_grpc
+from fluxrpc.cli.faults import exit_with_faults
 from fluxrpc.config.loader import load
 from fluxrpc.config.watcher import Reloader
 from fluxrpc.errors import ConfigError
 from fluxrpc.telemetry.logs import Redaction, configure_logs
-
-# Read by grpc when it is imported. Its C core would write lines of its own to standard error, and prepare for forks
-# that never come.
-_GRPC_ENVIRONMENT = {"GRPC_VERBOSITY": "ERROR", "GRPC_ENABLE_FORK_SUPPORT": "0"}
 
 
 @click.command(name="serve")
@@ -27,6 +24,7 @@ _GRPC_ENVIRONMENT = {"GRPC_VERBOSITY": "ERROR", "GRPC_ENABLE_FORK_SUPPORT": "0"}
     "--config",
     "path",
     required=True,
+    metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="The configuration (YAML). SIGHUP reads it again.",
 )
@@ -35,21 +33,25 @@ def command(path: Path) -> None:
 
     SIGTERM or Ctrl-C drains: health turns to NOT_SERVING, running calls finish within the grace, then exit 0; a second
     one ends at once. SIGHUP reloads; a file that cannot be used leaves the last good configuration in force.
-    """
+
+    Logs go to standard error. Exit status 1: the configuration or an address cannot be used, and nothing listens.
+
+    \b
+    Examples:
+      fluxrpc check fluxrpc.yaml && fluxrpc serve --config fluxrpc.yaml
+      kill -HUP PID
+    """  # noqa: D301  # \b is click's mark for text that is not to be wrapped
     try:
         reloader = Reloader(partial(load, path))
     except ConfigError as error:
-        for fault in error.faults:
-            click.echo(str(fault), err=True)
-        sys.exit(1)
-    for name, value in _GRPC_ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+        exit_with_faults(error)
+    prepare_grpc()
     settings = reloader.state.settings
     redaction = Redaction(secret.reveal() for secret in settings.secrets())
     access_log = configure_logs(
         level=settings.log.level.value, json=settings.log.format.value == "json", redaction=redaction
     )
-    from fluxrpc.server.lifecycle import Server, StartError  # noqa: PLC0415  # grpc reads the environment when imported
+    from fluxrpc.server.lifecycle import Server, StartError  # noqa: PLC0415  # after the environment
 
     try:
         run_loop(Server(reloader, access_log, redaction).run())

@@ -1,0 +1,14 @@
+"""What gRPC reads from the environment, once, when it is imported. So commands import it late, after this."""
+
+from __future__ import annotations
+
+import os
+
+# Its C core would write lines of its own to standard error, and prepare for forks that never come.
+_GRPC = {"GRPC_VERBOSITY": "ERROR", "GRPC_ENABLE_FORK_SUPPORT": "0"}
+
+
+def prepare_grpc() -> None:
+    """Set what the user has not set; called before the first import of grpc."""
+    for name, value in _GRPC.items():
+        os.environ.setdefault(name, value)
