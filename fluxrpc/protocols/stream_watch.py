@@ -114,9 +114,9 @@ class Watch(ABC):
         """The error that the text of an in-band error is."""
 
     def finish(self, finish: Finish) -> None:
-        """A choice has finished. The first word stands: some servers repeat it."""
+        """A choice has finished. The last word stands: some servers repeat it, old Gemini models in every frame."""
         self._open.discard(finish.choice_index)
-        self._finishes.setdefault(finish.choice_index, finish)
+        self._finishes[finish.choice_index] = finish
 
     def open_choice(self, index: int) -> None:
         """A choice has begun, unless it has finished already."""

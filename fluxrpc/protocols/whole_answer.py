@@ -20,11 +20,12 @@ InAnswerError = Callable[[bytes], ProviderError]
 """Makes an error out of the text of one that stood inside a 2xx."""
 
 
-class _ErrorField(msgspec.Struct):
+class _ErrorFields(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"")
+    message: msgspec.Raw = msgspec.Raw(b"")
 
 
-_ERROR_FIELD = msgspec.json.Decoder(_ErrorField)
+_ANYTHING = msgspec.json.Decoder(msgspec.Raw)
 
 
 def read_whole(
@@ -57,24 +58,28 @@ def explain_answer(text: bytes, error_of: InAnswerError, fault: JsonFault | None
         return AnswerFault("HTML_ANSWER")
     if holds_error(text):
         return error_of(text)
-    if is_json(text):
-        return AnswerFault("FOREIGN_ANSWER", f"FOREIGN_ANSWER: {fault}" if fault else None)
-    if fault is not None and fault.incomplete:
-        return AnswerFault("TRUNCATED_ANSWER")
-    return AnswerFault("MALFORMED_ANSWER")
+    try:
+        decode_answer(_ANYTHING, text)
+    except JsonFault as broken:
+        return AnswerFault("TRUNCATED_ANSWER" if broken.incomplete else "MALFORMED_ANSWER")
+    return AnswerFault("FOREIGN_ANSWER", f"FOREIGN_ANSWER: {fault}" if fault else None)
 
 
 def holds_error(text: bytes) -> bool:
-    """Whether the text is a JSON object with an `error` that says something; also within a list (Gemini)."""
-    if b'"error"' not in text:
+    """Whether the text is a JSON object with an `error` that says something; also within a list (Gemini).
+
+    Cohere and some copies of OpenAI write the message on top, where no answer has a string.
+    """
+    if b'"error"' not in text and b'"message"' not in text:
         return False
     try:
-        if text.startswith(b"["):
-            found = msgspec.json.decode(text, type=list[_ErrorField])
-            return any(says_something(each.error) for each in found)
-        return says_something(_ERROR_FIELD.decode(text).error)
+        found = msgspec.json.decode(text, type=_ErrorFields | list[_ErrorFields])
     except (msgspec.DecodeError, RecursionError):
         return False
+    return any(
+        says_something(each.error) or bytes(each.message)[:1] == b'"'
+        for each in (found if isinstance(found, list) else [found])
+    )
 
 
 def read_loosely(decoder: msgspec.json.Decoder[T], text: msgspec.Raw) -> T | None:
@@ -90,12 +95,3 @@ def read_loosely(decoder: msgspec.json.Decoder[T], text: msgspec.Raw) -> T | Non
 def says_something(error: msgspec.Raw) -> bool:
     """Whether the value of an `error` field is one: SDKs look for a truthy value."""
     return bytes(error) not in (b"", b"null", b'""', b"{}", b"false", b"0", b"[]")
-
-
-def is_json(text: bytes) -> bool:
-    """Whether the text is JSON at all."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True

@@ -8,7 +8,7 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Protocol
-from fluxrpc.protocols.classify import LIMITED, QUOTA, Row, words
+from fluxrpc.protocols.classify import LIMITED, QUOTA, REFUSED, Row, words
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
 ROWS: tuple[Row, ...] = (
@@ -18,6 +18,11 @@ ROWS: tuple[Row, ...] = (
         verdict=QUOTA,
         statuses=frozenset({400, 429}),
         message=re.compile(r"specified (?:API )?usage limits|spend(?:ing)? limit", re.IGNORECASE),
+    ),
+    Row(
+        verdict=REFUSED,
+        statuses=frozenset({400}),
+        message=re.compile(r"blocked by (?:our )?content filtering policy", re.IGNORECASE),
     ),
     Row(verdict=LIMITED, statuses=frozenset({429}), words=words("ramp_limit_exceeded")),
 )

@@ -8,12 +8,19 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Protocol
-from fluxrpc.protocols.classify import QUOTA, REFUSED, Row
+from fluxrpc.protocols.classify import KEY, QUOTA, REFUSED, Row
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
 ROWS: tuple[Row, ...] = (
     # https://docs.cohere.com/reference/errors: 498 is a token of the deny list in the request or the answer.
     Row(verdict=REFUSED, statuses=frozenset({498}), in_answer=False),
+    # There is no code word that could name the key.
+    Row(
+        verdict=KEY,
+        statuses=frozenset({403}),
+        message=re.compile(r"invalid api (?:token|key)", re.IGNORECASE),
+        in_answer=False,
+    ),
     # A trial key's monthly allowance: waiting a second does not help.
     Row(
         verdict=QUOTA,

@@ -8,7 +8,7 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Protocol
-from fluxrpc.protocols.classify import BROKEN, CALLER, KEY, LIMITED, QUOTA, Row, words
+from fluxrpc.protocols.classify import BROKEN, CALLER, KEY, LIMITED, OVERLOADED, QUOTA, Row, words
 from fluxrpc.protocols.provider_error import PER_DAY_WORD, read_error_in_answer
 
 ROWS: tuple[Row, ...] = (
@@ -23,6 +23,7 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(verdict=QUOTA, words=frozenset({"billing_disabled"})),
+    Row(verdict=OVERLOADED, words=frozenset({"unavailable"})),
     # Both limits are worded like a spent quota; only the violated quota's name tells a day from a minute.
     Row(verdict=QUOTA, statuses=frozenset({429}), words=frozenset({PER_DAY_WORD})),
     Row(verdict=LIMITED, statuses=frozenset({429}), words=words("resource_exhausted")),

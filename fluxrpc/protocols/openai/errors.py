@@ -12,11 +12,12 @@ from fluxrpc.protocols.classify import CONTEXT, KEY, LIMITED, Row, words
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
 ROWS: tuple[Row, ...] = (
-    # https://platform.openai.com/docs/guides/error-codes: a region or an address that the key may not be used from.
+    # https://platform.openai.com/docs/guides/error-codes: an address that the key may not be used from. An unsupported
+    # region is none of the key's doing.
     Row(
         verdict=KEY,
         statuses=frozenset({401, 403}),
-        words=words("unsupported_country_region_territory ip_not_authorized account_suspended"),
+        words=words("ip_not_authorized account_suspended"),
     ),
     # Some servers wrap their own overload into the words of a limit; the status decides then.
     Row(verdict=LIMITED, statuses=frozenset({429}), words=words("slow_down")),

@@ -15,7 +15,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         verdict=KEY,
         statuses=frozenset({401, 403}),
-        words=words("unsupported_country_region_territory ip_not_authorized account_suspended"),
+        words=words("ip_not_authorized account_suspended"),
     ),
     Row(verdict=LIMITED, statuses=frozenset({429}), words=frozenset({"slow_down"})),
     # The answer says only after it was accepted that the prompt or an image in it is unusable.

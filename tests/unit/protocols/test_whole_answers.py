@@ -109,6 +109,7 @@ def test_what_is_read_of_an_answer(
         (b'"error"', "FOREIGN_ANSWER"),
         (b"{}", "FOREIGN_ANSWER"),
         (b'{"error":null}', "FOREIGN_ANSWER"),
+        (b'{"message":{},"x":["error"', "TRUNCATED_ANSWER"),
     ],
 )
 def test_rubbish_is_named(protocol: Protocol, body: bytes, detail: str) -> None:
@@ -140,7 +141,8 @@ def test_answers_that_hold_nothing() -> None:
         (GEMINI, b'[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"x"}}]', Outcome.LIMITED),
         (GEMINI, b'{"candidates":[{}],"error":{"code":500}}', Outcome.MODEL),
         (COHERE, b'{"message":{"role":"assistant"},"finish_reason":"ERROR"}', Outcome.MODEL),
-        (COHERE, b'{"message":"oops","error":"no"}', Outcome.MODEL),
+        (COHERE, b'{"message":"oops","id":"1"}', Outcome.MODEL),
+        (OPENAI, b'{"object":"error","message":"oops","code":500}', Outcome.MODEL),
         (RESPONSES, b'{"object":"response","status":"failed","error":{"code":"server_error"}}', Outcome.MODEL),
         (RESPONSES, b'{"object":"response","error":{"code":"invalid_prompt","message":"m"}}', Outcome.CALLER),
     ],
