@@ -18,8 +18,9 @@ import msgspec
 from fluxrpc.errors import InvalidRequest
 
 _SPACE = b" \t\n\r"
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
-_QUOTE = ord('"')
+_KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_AFTER = re.compile(rb"[ \t\n\r]*[,}]")
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[\w.+-]+', re.DOTALL)
 _CLOSING_BRACE = ord("}")
 _COMMA = ord(",")
 _OPENING = (b"[", b"{")
@@ -52,7 +53,7 @@ def find_spans(body: bytes, fields: Mapping[str, msgspec.Raw], names: Collection
         spans, length = _layout(fields, names, gap)
         if length == len(body) and (not gap or _has_layout(body, fields)):
             return spans
-    return _pick(scan_fields(body), names)
+    return _pick(scan_fields(body, fields), names)
 
 
 def _layout(fields: Mapping[str, msgspec.Raw], names: Collection[str], gap: int) -> tuple[dict[str, Span], int]:
@@ -82,27 +83,24 @@ def _has_layout(body: bytes, fields: Mapping[str, msgspec.Raw]) -> bool:
     return True
 
 
-def scan_fields(body: bytes) -> list[tuple[str, Span]]:
-    """Every top-level field in order, duplicates included."""
-    fields: list[tuple[str, Span]] = []
-    tokens = _TOKEN.finditer(body)
-    level = 0
-    key: re.Match[bytes] | None = None
-    start = -1
-    for token in tokens:
-        character = token.group()
-        if level == 1 and key is None and character[0] == _QUOTE:
-            key = token
-        elif level == 1 and character == b":":
-            start = token.end()
-        elif character in _OPENING:
-            level += 1
-        elif character in _CLOSING:
-            level -= 1
-        if key is not None and start >= 0 and (level == 0 or (level == 1 and character == b",")):
-            fields.append((json.loads(key.group()), _trimmed(body, key.start(), start, token.start())))
-            key, start = None, -1
-    return fields
+def scan_fields(body: bytes, fields: Mapping[str, msgspec.Raw]) -> list[tuple[str, Span]]:
+    """Every top-level field in order, duplicates included.
+
+    The decoded values say how far to jump, so that the cost grows with the number of fields, not with their size.
+    """
+    found: list[tuple[str, Span]] = []
+    position = body.index(b"{") + 1
+    while key := _KEY.match(body, position):
+        name: str = json.loads(key.group(1))
+        start = key.end()
+        end = start + len(fields[name])
+        after = _AFTER.match(body, end) if body.startswith(bytes(fields[name]), start) else None
+        if after is None:  # a field that stands twice, with another value
+            end = _end_of_value(body, start)
+            after = _AFTER.match(body, end)
+        found.append((name, Span(key.start(1), start, end)))
+        position = after.end() if after else len(body)
+    return found
 
 
 def apply(body: bytes, edits: Iterable[Edit]) -> bytes:
@@ -155,9 +153,14 @@ def _pick(fields: list[tuple[str, Span]], wanted: Collection[str]) -> dict[str, 
     return spans
 
 
-def _trimmed(body: bytes, key: int, start: int, end: int) -> Span:
-    while body[start] in _SPACE:
-        start += 1
-    while body[end - 1] in _SPACE:
-        end -= 1
-    return Span(key, start, end)
+def _end_of_value(body: bytes, start: int) -> int:
+    level = 0
+    for token in _TOKEN.finditer(body, start):
+        character = token.group()
+        if character in _OPENING:
+            level += 1
+        elif character in _CLOSING:
+            level -= 1
+        if level == 0:
+            return token.end()
+    raise AssertionError("only valid JSON is scanned")
