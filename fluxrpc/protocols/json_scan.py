@@ -91,7 +91,8 @@ def scan_fields(body: bytes, fields: Mapping[str, msgspec.Raw]) -> list[tuple[st
     found: list[tuple[str, Span]] = []
     position = body.index(b"{") + 1
     while key := _KEY.match(body, position):
-        name: str = json.loads(key.group(1))
+        quoted = key.group(1)
+        name = json.loads(quoted) if b"\\" in quoted else quoted[1:-1].decode()
         start = key.end()
         end = start + len(fields[name])
         after = _AFTER.match(body, end) if body.startswith(bytes(fields[name]), start) else None
