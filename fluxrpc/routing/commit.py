@@ -73,6 +73,8 @@ class LiveStream:
     first: Batch
     ended: bool
     """Nothing more comes: the terminator was seen or written."""
+    _fault: AttemptError | None = None
+    """Told by the read before, after what it brought."""
 
     async def next(self) -> Batch:
         """What the next read brings.
@@ -80,6 +82,8 @@ class LiveStream:
         Raises:
             AttemptError: the answer broke off. It is not complete.
         """
+        if self._fault is not None:
+            raise self._fault
         try:
             chunk = await self._next_chunk()
         except AttemptError:
@@ -88,7 +92,12 @@ class LiveStream:
             chunk = b""  # every choice has finished: only the terminator was lost
         batch = self.watch.feed(chunk) if chunk else self.watch.close()
         if batch.error is not None:
-            raise batch.error
+            if not (batch.frames or batch.events):
+                raise batch.error
+            # What stood before the fault in the same read is sound: whether it reaches the caller must not depend on
+            # how the network cut the bytes.
+            self._fault = batch.error
+            return batch
         self.ended = batch.ended or not chunk
         return batch
 
