@@ -62,29 +62,23 @@ _FAULTS: tuple[tuple[type[Exception], type[AttemptError], str], ...] = (
 
 
 class _Send:
-    """What is known of one `send` while it waits: its phase, its clock, its socket."""
+    """What is known of one `send` while it waits: its limits, its socket, which limit ran out."""
 
-    __slots__ = ("clock", "fresh_only", "limits", "reused", "stage", "transport")
+    __slots__ = ("clock", "connect_expired", "fresh_only", "limits", "reused", "transport")
 
-    def __init__(self, limits: TimeLimits, clock: asyncio.Timeout, *, fresh_only: bool) -> None:
+    def __init__(self, limits: TimeLimits, *, fresh_only: bool) -> None:
         self.limits = limits
-        self.clock = clock
         self.fresh_only = fresh_only
-        self.stage = "queued"
         self.reused = True
+        self.connect_expired = False
         self.transport: asyncio.Transport | None = None
-
-    def connecting(self) -> None:
-        self.reused = False
-        self._next("connecting", self.limits.connect_seconds)
+        # A scope costs a fifth of a whole send, so there is one only where a limit asks for it.
+        self.clock = None if limits.first_byte_seconds is None else asyncio.timeout(None)
 
     def connected(self, transport: asyncio.Transport | None) -> None:
         self.transport = transport
-        self._next("waiting", self.limits.first_byte_seconds)
-
-    def _next(self, stage: str, seconds: float | None) -> None:
-        self.stage = stage
-        self.clock.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+        if self.clock is not None and self.limits.first_byte_seconds is not None:
+            self.clock.reschedule(asyncio.get_running_loop().time() + self.limits.first_byte_seconds)
 
     def abort(self) -> None:
         if self.transport is not None:
@@ -94,9 +88,10 @@ class _Send:
         """What of ours stands for an exception before the head of the response."""
         if isinstance(error, AttemptError):
             return error
-        if self.clock.expired():
-            late = self.stage == "connecting"
-            return NetworkFault("connect timeout") if late else SilenceFault("no response within the limit")
+        if self.connect_expired:
+            return NetworkFault("connect timeout")
+        if self.clock is not None and self.clock.expired():
+            return SilenceFault("no response within the limit")
         if getattr(error, "errno", None) in LOCAL_ERRNOS:
             return LocalFault("out of local resources")
         if isinstance(error, ConnectionRefusedError) or getattr(error, "errno", None) == errno.ECONNREFUSED:
@@ -136,8 +131,14 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the signature is aiohttp's
     ) -> ResponseHandler:
-        _sending.get().connecting()
-        return await super()._create_connection(req, traces, timeout)
+        sending = _sending.get()
+        sending.reused = False
+        limit = asyncio.timeout(sending.limits.connect_seconds)
+        try:
+            async with limit:
+                return await super()._create_connection(req, traces, timeout)
+        finally:
+            sending.connect_expired = limit.expired()
 
 
 class AiohttpTransport(ClientLife):
@@ -159,19 +160,14 @@ class AiohttpTransport(ClientLife):
         return exchange
 
     async def _send(self, request: OutgoingRequest) -> _AiohttpExchange:
-        clock = asyncio.timeout(None)
-        sending = _Send(request.time_limits, clock, fresh_only=request.fresh_connection)
+        sending = _Send(request.time_limits, fresh_only=request.fresh_connection)
         token = _sending.set(sending)
         try:
-            async with clock:
-                response = await self._open_session().request(
-                    "POST",
-                    _parsed(request.url),
-                    data=_payload(request.body),
-                    headers=wire_headers(request),
-                    allow_redirects=False,
-                    proxy=proxy_for(request.url, self._settings),
-                )
+            if sending.clock is None:
+                response = await self._request(request)
+            else:
+                async with sending.clock:
+                    response = await self._request(request)
             try:
                 return self._exchange(response, request.time_limits)
             except BaseException:
@@ -187,6 +183,16 @@ class AiohttpTransport(ClientLife):
             raise
         finally:
             _sending.reset(token)
+
+    async def _request(self, request: OutgoingRequest) -> aiohttp.ClientResponse:
+        return await self._open_session().request(
+            "POST",
+            _parsed(request.url),
+            data=_payload(request.body),
+            headers=wire_headers(request),
+            allow_redirects=False,
+            proxy=proxy_for(request.url, self._settings),
+        )
 
     def _exchange(self, response: aiohttp.ClientResponse, limits: TimeLimits) -> _AiohttpExchange:
         headers = checked_headers(response.raw_headers, self._settings.head_limits)

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 import trustme
+from msgspec.structs import replace
 
 from fluxrpc.errors import AnswerFault, AttemptError, LocalFault, NetworkFault, Outcome, StaleConnection
 from fluxrpc.upstream.aiohttp_transport import AiohttpTransport
@@ -129,8 +130,7 @@ async def test_a_fresh_connection_can_be_asked_for(serve: Serve, outgoing: Make)
 
     transport, server = AiohttpTransport(), await serve(echo)
     for fresh in (False, False, True):
-        request = outgoing(server.url)
-        object.__setattr__(request, "fresh_connection", fresh)
+        request = replace(outgoing(server.url), fresh_connection=fresh)
         await (await transport.send(request)).read(9)
     assert len(server.connections) == 2
     await transport.close()
