@@ -57,17 +57,19 @@ def conclude(
     last = errors[-1]
     if isinstance(last, AnswerOversize):
         return AnswerTooLarge(f"the provider's answer is too large: {last.safe_message}", attempts=attempts)
-    if last.outcome is Outcome.CALLER:
+    if last.outcome is Outcome.CALLER and not last.retry_same_route:
         return _rejected(last, attempts)
     outcomes = {error.outcome for error in errors}
     for among, kind, words in _VERDICTS:
         if outcomes & among:
             told = next(error for error in reversed(errors) if error.outcome in among)
+            if kind is CredentialFailed:
+                # The credential is ours: its error text may name the key, and is not the caller's business. Waiting
+                # does not mend a key either.
+                return kind(words, attempts=attempts)
             hint = _hint(told) if kind is RateLimited else retry_after_seconds
-            # The credential is ours: its error text may name the key, and is not the caller's business.
-            native = None if kind is CredentialFailed else _native(told)
-            message = words if kind is CredentialFailed else f"{words}; last: {told.safe_message}"
-            return kind(message, attempts=attempts, native=native, retry_after_seconds=hint)
+            message = f"{words}; last: {told.safe_message}"
+            return kind(message, attempts=attempts, native=_native(told), retry_after_seconds=hint)
     return ProviderFailed(last.safe_message, attempts=attempts)
 
 

@@ -224,6 +224,8 @@ def _is_barred(route: Route, by: Tried) -> bool:
 def _is_final(last: Tried) -> bool:
     if last.is_context_length:
         return False  # the request's own fault, but a model with a larger context may take it
+    if last.may_pass:
+        return False  # 408, 409, 425: nobody's fault that would last
     return last.outcome in _FINAL or last.is_oversize
 
 

@@ -7,11 +7,11 @@ is every known secret wherever it stands in a text, tracebacks included.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
-from collections.abc import Iterable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import NoneType
@@ -36,6 +36,8 @@ _SECRET_WORDS = re.compile(
 )
 _MAX_DEPTH = 6
 MAX_MODEL_LENGTH = 200
+BATCH_SECONDS = 0.05
+"""How long an access line may wait for others."""
 
 Event = MutableMapping[str, Any]
 
@@ -97,12 +99,12 @@ def configure_logs(*, level: str, json: bool, redaction: Redaction, stream: Text
     out = sys.stderr if stream is None else stream
     number = logging.getLevelNamesMapping()[level.upper()]
     stamp: Any = _stamp if json else structlog.processors.TimeStamper(fmt="iso", utc=True)
-    level_and_time: list[Any] = [structlog.processors.add_log_level, stamp]
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.format_exc_info,
         redaction,
-        *level_and_time,
+        structlog.processors.add_log_level,
+        stamp,
     ]
     render: Any = _render_json if json else structlog.dev.ConsoleRenderer(colors=out.isatty())
     structlog.configure(
@@ -121,12 +123,7 @@ def configure_logs(*, level: str, json: bool, redaction: Redaction, stream: Text
     root.handlers = [other for other in root.handlers if not isinstance(other, _ForeignHandler)] + [handler]
     # Other libraries' debug lines are for their authors, and hold headers.
     root.setLevel(max(number, logging.INFO))
-    access = structlog.wrap_logger(
-        structlog.WriteLogger(out),
-        processors=[*level_and_time, render],
-        wrapper_class=structlog.make_filtering_bound_logger(number),
-    )
-    return AccessLog(access.bind(), redaction)
+    return AccessLog(stamp, render, LineBatch(out), redaction=redaction, threshold=number)
 
 
 class _ForeignHandler(logging.StreamHandler[TextIO]):
@@ -146,8 +143,7 @@ def _render_json(_logger: object, _name: str, event: Event) -> str:
     return _JSON.encode(event).decode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessRecord:
+class AccessRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the access line says of one call."""
 
     request_id: str
@@ -167,16 +163,36 @@ class AccessRecord:
 class AccessLog:
     """Writes one line for each call.
 
-    Its fields are fixed, so only the model's name, the caller's own text, needs a search for secrets.
+    Its fields are fixed, so only the model's name, the caller's own text, needs a search for secrets, and a line goes
+    straight through structlog's last two processors: a bound logger around them would cost as much as the line.
     """
 
-    def __init__(self, logger: structlog.typing.FilteringBoundLogger, redaction: Redaction) -> None:
-        self._log = logger
+    def __init__(
+        self,
+        stamp: Callable[..., Event],
+        render: Callable[..., str],
+        lines: LineBatch,
+        *,
+        redaction: Redaction,
+        threshold: int,
+    ) -> None:
+        """`stamp` and `render` are structlog processors; below `threshold` (a `logging` level) nothing is written."""
+        self._stamp = stamp
+        self._render = render
+        self._lines = lines
         self._redaction = redaction
+        self._info = threshold <= logging.INFO
+        self._error = threshold <= logging.ERROR
 
     def write(self, record: AccessRecord) -> None:
         """One line: calls that failed for a bug of ours at `error`, all others at `info`."""
-        fields: dict[str, Any] = {
+        is_error = record.code is GrpcCode.INTERNAL
+        if not (self._error if is_error else self._info):
+            return
+        level = "error" if is_error else "info"
+        fields: Event = {
+            "event": "call",
+            "level": level,
             semconv.REQUEST_ID: record.request_id,
             semconv.METHOD: record.method,
             semconv.CALLER: record.caller,
@@ -191,5 +207,38 @@ class AccessLog:
             fields[semconv.INPUT_TOKENS] = record.input_tokens
         if record.output_tokens is not None:
             fields[semconv.OUTPUT_TOKENS] = record.output_tokens
-        log = self._log.error if record.code is GrpcCode.INTERNAL else self._log.info
-        log("call", **fields)
+        self._lines.add(self._render(None, level, self._stamp(None, level, fields)))
+
+    def flush(self) -> None:
+        """Write what waits: at the end of the process."""
+        self._lines.flush()
+
+
+class LineBatch:
+    """Lines that are written together: one system call for many calls, a moment later.
+
+    Only for lines that can wait that long and be lost with a process that is killed; others are written at once.
+    """
+
+    def __init__(self, out: TextIO, *, delay_seconds: float = BATCH_SECONDS) -> None:
+        self._out = out
+        self._delay_seconds = delay_seconds
+        self._lines: list[str] = []
+
+    def add(self, line: str) -> None:
+        """One more. Outside of an event loop it is written at once."""
+        self._lines.append(line)
+        if len(self._lines) == 1:
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                self.flush()
+            else:
+                loop.call_later(self._delay_seconds, self.flush)
+
+    def flush(self) -> None:
+        """Write what is there."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self._out.write("\n".join(lines) + "\n")
+            self._out.flush()

@@ -150,6 +150,15 @@ async def test_a_500_is_tried_once_more_and_then_fails_over() -> None:
     assert ("failover", "a", "b") in here.hooks.events
 
 
+@pytest.mark.parametrize("status", [408, 409, 425])
+async def test_what_may_pass_is_tried_again_and_is_not_the_callers_fault(status: int) -> None:
+    here = Here(a=[failing(status, error_body("later")), Scripted()])
+    assert outcomes((await here.ask(here.route("a"))).attempts) == [("a", "caller"), ("a", "ok")]
+    here = Here(a=failing(status, error_body("later")))
+    with pytest.raises(ProviderFailed):
+        await here.ask(here.route("a"))
+
+
 async def test_a_hint_is_waited_for() -> None:
     here = Here(a=[failing(429, error_body("slow", "rate_limit_exceeded"), retry_after="2"), Scripted()])
     result = await here.ask(here.route("a"))

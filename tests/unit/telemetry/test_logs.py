@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -10,7 +11,7 @@ import pytest
 import structlog
 
 from fluxrpc.errors import GrpcCode
-from fluxrpc.telemetry.logs import AccessLog, AccessRecord, Redaction, configure_logs
+from fluxrpc.telemetry.logs import AccessLog, AccessRecord, LineBatch, Redaction, configure_logs
 
 KEY = "SENTINEL-KEY-123"
 Configure = Callable[..., AccessLog]
@@ -158,3 +159,25 @@ def test_configuring_again_replaces_and_leaves_other_handlers(out: io.StringIO, 
     assert foreign in logging.getLogger().handlers
     logging.getLogger("foreign").warning("once")
     assert len(lines(out)) == 1
+
+
+async def test_access_lines_of_one_moment_are_written_together() -> None:
+    writes: list[str] = []
+
+    class Out(io.StringIO):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    lines = LineBatch(Out(), delay_seconds=0.01)
+    lines.add("one")
+    lines.add("two")
+    assert writes == []
+    while not writes:
+        await asyncio.sleep(0.005)
+    assert writes == ["one\ntwo\n"]
+    lines.add("three")
+    lines.flush()
+    assert writes[1:] == ["three\n"]
+    await asyncio.sleep(0.02)
+    assert len(writes) == 2
