@@ -163,21 +163,21 @@ def test_configuring_again_replaces_and_leaves_other_handlers(out: io.StringIO, 
 
 async def test_access_lines_of_one_moment_are_written_together() -> None:
     writes: list[str] = []
+    written = asyncio.Event()
 
     class Out(io.StringIO):
         def write(self, text: str) -> int:
             writes.append(text)
+            written.set()
             return len(text)
 
     lines = LineBatch(Out(), delay_seconds=0.01)
     lines.add("one")
     lines.add("two")
     assert writes == []
-    while not writes:
-        await asyncio.sleep(0.005)
+    await written.wait()
     assert writes == ["one\ntwo\n"]
     lines.add("three")
     lines.flush()
+    lines.flush()
     assert writes[1:] == ["three\n"]
-    await asyncio.sleep(0.02)
-    assert len(writes) == 2
