@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-# Its C core would write lines of its own to standard error, and prepare for forks that never come.
-_GRPC = {"GRPC_VERBOSITY": "ERROR", "GRPC_ENABLE_FORK_SUPPORT": "0"}
+# Its C core would write lines of its own to standard error, which no reader of our log can parse and which say what our
+# own lines say, and it would prepare for forks that never come.
+_GRPC = {"GRPC_VERBOSITY": "NONE", "GRPC_ENABLE_FORK_SUPPORT": "0"}
 
 
 def prepare_grpc() -> None:

@@ -18,19 +18,16 @@ from fluxrpc.v1.outcome_pb2 import Attempt, Blame, NoteAction, Outcome, RouteInf
 from fluxrpc.v1.protocol_pb2 import Protocol
 from fluxrpc.v1.usage_pb2 import Usage
 
-Lines = Iterator[Text | Padding]
+Lines = Iterator[Text | Table | Padding]
 
 # All control characters but tab and line feed.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _STYLES = {"OUTCOME_OK": "green", "OUTCOME_REFUSED": "green", "OUTCOME_ABANDONED": "yellow"}
 _NATIVE_CHARACTERS = 400
-_COUNTS = (
-    ("input", "input_tokens"),
-    ("output", "output_tokens"),
-    ("total", "total_tokens"),
-    ("from cache", "cache_read_tokens"),
-    ("reasoning", "reasoning_tokens"),
-)
+_LABEL_WIDTH = 10
+# What every answer counts, and what is worth saying only where there is some.
+_COUNTS = (("input", "input_tokens"), ("output", "output_tokens"), ("total", "total_tokens"))
+_FURTHER_COUNTS = (("from cache", "cache_read_tokens"), ("reasoning", "reasoning_tokens"))
 
 
 def harmless(text: str) -> str:
@@ -38,12 +35,16 @@ def harmless(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def labelled(label: str, text: str, style: str = "") -> Text:
-    """One line of a report: a word in a column of its own, then the text."""
-    return Text.assemble((f"{label:<10}", "bold"), (harmless(text), style))
+def labelled(label: str, text: str, style: str = "") -> Table:
+    """One entry of a report: a word in a column of its own, then the text, in as many lines as it needs."""
+    line = Table.grid()
+    line.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
+    line.add_column(overflow="fold")
+    line.add_row(Text(label, style="bold"), Text(harmless(text), style=style))
+    return line
 
 
-def route_line(route: RouteInfo) -> Text:
+def route_line(route: RouteInfo) -> Table:
     """Which route answers."""
     what = route.served_model or route.upstream_model
     protocol = Protocol.Name(route.protocol).removeprefix("PROTOCOL_").lower()
@@ -74,15 +75,16 @@ def attempts_table(attempts: Iterable[Attempt], *, reasons: bool = True) -> Padd
     return Padding(table, (0, 0, 0, 2), expand=False)
 
 
-def usage_line(usage: Usage) -> Text:
+def usage_line(usage: Usage) -> Table:
     """The tokens of an answer, as far as the provider counted them."""
     known = {descriptor.name: value for descriptor, value in usage.ListFields()}
     counted = [f"{name} {known[field]}" for name, field in _COUNTS if field in known]
+    counted += [f"{name} {known[field]}" for name, field in _FURTHER_COUNTS if known.get(field)]
     what = ", ".join(counted) + " tokens" if counted else "not counted by the provider"
     return labelled("usage", what + (" (estimated)" if usage.estimated else ""))
 
 
-def note_lines(notes: Iterable[TranslationNote]) -> Iterator[Text]:
+def note_lines(notes: Iterable[TranslationNote]) -> Iterator[Table]:
     """What the translation changed."""
     for note in notes:
         action = NoteAction.Name(note.action) if note.action in NoteAction.values() else str(note.action)
@@ -95,7 +97,9 @@ def failure_lines(failure: Failure, target: str) -> Lines:
         (" ".join(filter(None, (failure.code, failure.reason))), "bold red"), f": {harmless(failure.message)}"
     )
     for path, fault in failure.violations:
-        yield labelled("field", f"{path}: {fault}" if path else fault)
+        place = f"{path}: {fault}" if path else fault
+        if place not in failure.message:  # which holds them all, as long as they are few
+            yield labelled("field", place)
     if failure.attempts:
         yield attempts_table(failure.attempts)
     if failure.native is not None:

@@ -9,13 +9,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import trustme
 
 from fluxrpc.cli.caller import Where, native_request, send, typed_request
 from fluxrpc.cli.output import ForMachines, ForPeople
 from fluxrpc.simulator import Fault, Ok, Simulator
-from fluxrpc.v1.router_pb2 import ExecuteRequest
+from fluxrpc.v1.router_pb2 import ExecuteRequest, ExecuteStreamResponse, Started
+from fluxrpc.v1.router_pb2_grpc import RouterServiceServicer, add_RouterServiceServicer_to_server
 from tests.support.asking import body_of, config_for
 from tests.support.command import run, start
 from tests.support.serving import Serving, serving
@@ -106,7 +108,7 @@ async def test_bad_fields_are_named(server: Serving, capsys: pytest.CaptureFixtu
     assert not await ask(server, native_request("chat", "openai", b"{"))
     err = capsys.readouterr().err
     assert err.startswith("INVALID_ARGUMENT INVALID_REQUEST: ")
-    assert "\nfield " in err
+    assert "the body is not JSON" in err
     assert "\nrequest " in err
     assert "what now  Mend the request" in err
 
@@ -133,6 +135,26 @@ async def test_nobody_there_is_said_plainly(capsys: pytest.CaptureFixture[str]) 
     err = capsys.readouterr().err
     assert err.startswith("UNAVAILABLE: ")
     assert "Does a server listen at 127.0.0.1:1" in err
+
+
+async def test_a_stream_without_its_end_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    router = grpc.aio.server()
+    add_RouterServiceServicer_to_server(Forgetful(), router)
+    where = Where(target=f"127.0.0.1:{router.add_insecure_port('127.0.0.1:0')}")
+    await router.start()
+    output = ForPeople(where.target)
+    try:
+        assert not await send(where, typed_request("chat", "Hello"), output, stream=True, timeout_seconds=20)
+    finally:
+        await router.stop(0)
+    assert "UNAVAILABLE STREAM_INCOMPLETE" in capsys.readouterr().err
+
+
+class Forgetful(RouterServiceServicer):
+    """Ends its streams with OK, and without `completed`."""
+
+    async def ExecuteStream(self, request: Any, context: Any) -> AsyncIterator[ExecuteStreamResponse]:
+        yield ExecuteStreamResponse(started=Started(request_id="id"))
 
 
 async def test_tls_and_a_token(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

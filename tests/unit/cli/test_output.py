@@ -63,31 +63,30 @@ def test_attempts_are_one_row_each_within_80_columns() -> None:
     ("usage", "expected"),
     [
         (Usage(), "not counted by the provider"),
-        (Usage(input_tokens=0, output_tokens=5), "input 0, output 5 tokens"),
+        (Usage(input_tokens=0, output_tokens=5, reasoning_tokens=0), "input 0, output 5 tokens"),
+        (Usage(input_tokens=9, cache_read_tokens=3), "input 9, from cache 3 tokens"),
         (Usage(output_tokens=5, estimated=True), "output 5 tokens (estimated)"),
     ],
 )
 def test_tokens_are_shown_as_far_as_counted(usage: Usage, expected: str) -> None:
-    assert usage_line(usage).plain == f"usage     {expected}"
+    assert text_of(usage_line(usage)).rstrip() == f"usage     {expected}"
 
 
 def test_notes_say_what_and_why() -> None:
     note = TranslationNote(path="top_k", action=NOTE_ACTION_CLAMPED, code="X", reason="at most 40")
     newer = TranslationNote(path="a", action=99, reason="b")  # type: ignore[arg-type]  # a value of later versions
-    assert [line.plain for line in note_lines([note, newer])] == [
-        "note      top_k: clamped: at most 40",
-        "note      a: 99: b",
-    ]
+    assert text_of(*note_lines([note, newer])) == "note      top_k: clamped: at most 40\nnote      a: 99: b\n"
 
 
 def test_nothing_from_outside_steers_the_terminal() -> None:
     assert harmless("a\x1b[2Jb\x9bc\rd\n\te").replace("\N{REPLACEMENT CHARACTER}", "?") == "a?[2Jb?c?d\n\te"
     native = NativeError(http_status=500, body=b"\x1b]0;title\x07" + b"x" * 1000)
-    failure = Failure(code="UNAVAILABLE", message="\x1b[31mred", native=native, violations=(("", "\x1b"),))
+    failure = Failure(code="UNAVAILABLE", message="\x1b[31mred", native=native, violations=(("", "odd \x1b"),))
     shown = text_of(*failure_lines(failure, "host:1"))
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert shown.count("x") < 500
+    assert "field" in shown
     assert "…" in shown
 
 
