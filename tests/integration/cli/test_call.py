@@ -139,7 +139,7 @@ async def test_nobody_there_is_said_plainly(capsys: pytest.CaptureFixture[str]) 
 
 async def test_a_stream_without_its_end_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     router = grpc.aio.server()
-    add_RouterServiceServicer_to_server(Forgetful(), router)
+    add_RouterServiceServicer_to_server(Forgetful(), router)  # type: ignore[abstract]  # the one method is enough
     where = Where(target=f"127.0.0.1:{router.add_insecure_port('127.0.0.1:0')}")
     await router.start()
     output = ForPeople(where.target)
@@ -153,7 +153,9 @@ async def test_a_stream_without_its_end_is_no_success(capsys: pytest.CaptureFixt
 class Forgetful(RouterServiceServicer):
     """Ends its streams with OK, and without `completed`."""
 
-    async def ExecuteStream(self, request: Any, context: Any) -> AsyncIterator[ExecuteStreamResponse]:
+    async def ExecuteStream(  # noqa: N802  # gRPC's name
+        self, request: Any, context: Any
+    ) -> AsyncIterator[ExecuteStreamResponse]:
         yield ExecuteStreamResponse(started=Started(request_id="id"))
 
 
