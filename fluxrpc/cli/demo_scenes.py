@@ -52,9 +52,7 @@ async def play(console: Console) -> None:
         raise DemoError(f"a call failed: {failure.code} {failure.reason}: {harmless(failure.message)}") from error
     except TimeoutError as error:
         raise DemoError(f"it takes longer than {_ALL_SECONDS:g} s") from error
-    console.print(
-        "\n[bold green]All of this went as it should.[/] Next: docs/example.yaml, `fluxrpc serve`, `fluxrpc call`"
-    )
+    console.print("\n[bold green]All of this went as it should.[/] Next: `fluxrpc serve --help`")
 
 
 async def _fail_over(console: Console, stage: Stage) -> None:
