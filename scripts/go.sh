@@ -34,7 +34,7 @@ run_tests() {
     echo "no C compiler: the Go tests run without the race detector"
   fi
   # The tests start the real server with this. It is not Go, so that a cached result would prove nothing.
-  export FLUXRPC_PYTHON=$root/.venv/bin/python
+  export FLUXRPC_PYTHON=$root/.venv/bin/python FLUXRPC_REQUIRE_SERVER=1
   cd clients/go
   go test -count=1 -timeout 5m $race ./...
 }

@@ -27,7 +27,7 @@ OWNERS = {
     "aiohttp": ("fluxrpc.upstream", "fluxrpc.simulator", "fluxrpc.server"),
     "httpx": ("fluxrpc.upstream",),
     "requests": (),
-    "urllib.request": (),
+    "urllib.request": ("fluxrpc.upstream",),
     "http.client": (),
     "yaml": ("fluxrpc.config.loader",),
     "prometheus_client": ("fluxrpc.telemetry", "fluxrpc.server"),
