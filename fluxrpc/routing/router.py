@@ -155,6 +155,8 @@ class Router:
             return await self._begin(run, step, permit, started, options)
 
         running = await self._within_deadline(run, options, self._first_success(run, begin))
+        del request
+        run.forget_request()
         live, watch = running.live, running.live.watch
         alarm = _Alarm(options.ends_at - self._settings.reply_reserve_seconds - self._clock(), live.exchange.close)
         try:

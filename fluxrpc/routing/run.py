@@ -47,7 +47,7 @@ class Run:
         random: Random,
         hooks: Hooks,
     ) -> None:
-        self.request = request
+        self.request: CallerRequest | None = request
         self.attempts: list[Attempt] = []
         self._plan = plan
         self._clock = clock
@@ -87,6 +87,8 @@ class Run:
         """
         bridge = self._bridges.get(target)
         if bridge is None:
+            if self.request is None:
+                raise RuntimeError("the request has been forgotten")
             bridge = self._bridges[target] = open_bridge(self.request, target)
         return bridge
 
@@ -94,6 +96,11 @@ class Run:
         """That route cannot serve this request, whatever its health."""
         self._untranslatable = why
         self._plan = replace(self._plan, passed_over=self._plan.passed_over | {route})
+
+    def forget_request(self) -> None:
+        """The answer has begun, nothing will be sent again: a stream may last for hours, its request need not."""
+        self.request = None
+        self._bridges.clear()
 
     def begin(self, route: Route) -> Started:
         """An attempt begins now."""
