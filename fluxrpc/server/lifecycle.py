@@ -196,6 +196,7 @@ class Server:
         await self._stop_server(app, settings.grace_seconds)
         # 4. No call runs any more: nothing needs the providers' connections.
         await app.close()
+        self._access_log.flush()
         # 5. The last figures can still be scraped until here.
         if listener is not None:
             await asyncio.to_thread(listener.close)

@@ -107,3 +107,8 @@ async def failure(call: Any) -> Failure:
     except grpc.aio.AioRpcError as error:
         return Failure(error)
     raise AssertionError("the call succeeded")
+
+
+def raw(channel: Any, method: str) -> Any:
+    """A unary method of bytes: what a stub would not send."""
+    return channel.unary_unary(method)

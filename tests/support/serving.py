@@ -26,7 +26,7 @@ from fluxrpc.config.watcher import Reloader
 from fluxrpc.server.app import App
 from fluxrpc.server.lifecycle import Server
 from fluxrpc.telemetry.hooks import Hooks
-from fluxrpc.telemetry.logs import Redaction, configure_logs
+from fluxrpc.telemetry.logs import AccessLog, Redaction, configure_logs
 from fluxrpc.v1.router_pb2_grpc import RouterServiceStub
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Serving:
     channel: grpc.aio.Channel
     stub: RouterServiceAsyncStub
     log: io.StringIO
+    access_log: AccessLog
     source: _Source
 
     @property
@@ -64,6 +65,7 @@ class Serving:
     @property
     def log_lines(self) -> list[dict[str, Any]]:
         """Every line of the log so far."""
+        self.access_log.flush()
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
     @property
@@ -136,6 +138,7 @@ async def serving(
                 channel=channel,
                 stub=RouterServiceStub(channel),
                 log=log,
+                access_log=access_log,
                 source=source,
             )
         finally:
