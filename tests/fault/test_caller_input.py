@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import grpc
 import pytest
@@ -25,7 +26,7 @@ def _prompt(protocol: str, text: bytes) -> bytes:
 
 
 # What is refused before any provider is asked.
-REFUSED = {
+REFUSED: dict[str, Callable[[str], bytes]] = {
     "empty": lambda protocol: b"",
     "not JSON": lambda protocol: b"hello",
     "half": lambda protocol: json.dumps(body_of(protocol)).encode()[:-9],
@@ -42,7 +43,7 @@ REFUSED = {
     "NUL bytes": lambda protocol: b"\x00" * 64,
 }
 # Legal JSON, however odd: it is the provider's business, byte by byte.
-PASSED = {
+PASSED: dict[str, Callable[[str], bytes]] = {
     "huge integer": lambda protocol: _with(protocol, b'"seed":' + b"9" * 5000),
     "huge exponent": lambda protocol: _with(protocol, b'"seed":1e999999'),
     "duplicate keys": lambda protocol: _with(protocol, b'"seed":1,"seed":2'),

@@ -84,11 +84,13 @@ async def test_f40_cancelled_while_queued(sim: Simulator, way: Way) -> None:
 
 @pytest.mark.parametrize("way", [UNARY, STREAM], ids=str)
 async def test_f40_cancelled_while_connecting(sim: Simulator, way: Way) -> None:
-    async with BlackholeListener(full_backlog=True) as nowhere:
-        async with world(sim, route("m1", service="gone"), services={"gone": at(nowhere.url)}) as here:
-            async with calling(here, way):
-                await _in_flight(here, 1)
-            await is_unharmed(here, "m1")
+    async with (
+        BlackholeListener(full_backlog=True) as nowhere,
+        world(sim, route("m1", service="gone"), services={"gone": at(nowhere.url)}) as here,
+    ):
+        async with calling(here, way):
+            await _in_flight(here, 1)
+        await is_unharmed(here, "m1")
 
 
 @pytest.mark.parametrize("way", [UNARY, STREAM], ids=str)

@@ -1,10 +1,11 @@
-"""Breakers over time: a sick route is left alone but for one probe each recovery period, and is used again when well."""
+"""Breakers over time: a sick route sees one probe each recovery period, and is used again when it is well."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import grpc
 import pytest
@@ -53,7 +54,7 @@ async def test_f30_a_sick_primary_sees_one_probe_each_recovery_period(sim: Simul
         assert all(each.is_complete for each in told)
         assert {each.trace[-1] for each in told} == {"well ok nobody 200"}
         knocks = [seen.arrived for seen in here.seen("primary")]
-        gaps = [later - earlier for earlier, later in zip(knocks[2:], knocks[3:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(knocks[2:])]
         # Three failures open it; then one knock for each period, not one for each request.
         assert all(gap >= RECOVERY_SECONDS - 0.005 for gap in gaps)
         assert 2 <= len(gaps) <= 5
@@ -133,11 +134,11 @@ async def test_f32_results_from_before_the_change_are_ignored(sim: Simulator) ->
 
 @pytest.mark.parametrize("way", [UNARY, STREAM], ids=str)
 async def test_f33_with_every_route_open_nobody_is_asked(sim: Simulator, way: Way) -> None:
-    sooner = {"policy": {"route_breaker": {"recovery": "4s", "failure_threshold": 1}}}
-    later = {"policy": {"route_breaker": {"recovery": "30s", "failure_threshold": 1}}}
+    sooner = {"route_breaker": {"recovery": "4s", "failure_threshold": 1}}
+    later = {"route_breaker": {"recovery": "30s", "failure_threshold": 1}}
     for name in ("later", "sooner"):
         sim.script(name, Fault("server_error"))
-    async with world(sim, route("later", **later), route("sooner", **sooner), retries_per_route=0) as here:
+    async with world(sim, route("later", policy=later), route("sooner", policy=sooner), retries_per_route=0) as here:
         first = await here.ask(way)
         assert (first.code, first.reason) == (grpc.StatusCode.UNAVAILABLE, "PROVIDER_FAILED")
         assert len(first.trace) == 2
