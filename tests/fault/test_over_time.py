@@ -35,9 +35,10 @@ def after(seconds: float) -> Callable[[Told], bool]:
     return lambda _told: time.monotonic() >= end
 
 
-async def open_breaker(here: World, name: str, way: Way, failures: int = 3) -> None:
-    here.sim.script(name, Fault("server_error"))
-    for _ in range(failures):
+async def open_breaker(here: World, name: str, way: Way, *, scripted: bool = False) -> None:
+    if not scripted:
+        here.sim.script(name, Fault("server_error"))
+    for _ in range(3):
         await here.ask(way)
     assert here.route(name).breaker.state is BreakerState.OPEN
 
@@ -130,6 +131,21 @@ async def test_f32_results_from_before_the_change_are_ignored(sim: Simulator) ->
         assert here.route("primary").breaker.state is BreakerState.OPEN
         assert (await late).text == "Late."
         assert here.route("primary").breaker.state is BreakerState.OPEN
+
+
+async def test_f32_a_late_failure_does_not_count_against_a_route_that_is_well_again(sim: Simulator) -> None:
+    late_fault = Fault("server_error", delay_seconds=0.4)
+    sim.script("primary", [late_fault, *[Fault("server_error")] * 3, Ok()])
+    async with world(sim, *TWO, retries_per_route=0, route_breaker={"recovery": "50ms"}) as here:
+        late = asyncio.create_task(here.ask(UNARY))
+        await sim.wait_for(lambda: here.seen("primary"))
+        await open_breaker(here, "primary", UNARY, scripted=True)
+        await recovered(here, "primary")
+        assert (await here.ask(UNARY)).trace == ["primary ok nobody 200"]
+        assert not late.done()
+        assert (await late).trace == ["primary model route 500", "well ok nobody 200"]
+        assert here.route("primary").breaker.state is BreakerState.CLOSED
+        assert here.route("primary").breaker.snapshot().failures == 0
 
 
 @pytest.mark.parametrize("way", [UNARY, STREAM], ids=str)
