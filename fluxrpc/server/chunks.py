@@ -24,7 +24,7 @@ def split_frames(frames: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> Iterator[
     """Whole frames in pieces of at most `max_bytes`; a frame that is larger makes a piece of its own."""
     start = 0
     while len(frames) - start > max_bytes:
-        end = _last_frame_end(frames, start, start + max_bytes) or _first_frame_end(frames, start + max_bytes)
+        end = _last_frame_end(frames, start, start + max_bytes) or _first_frame_end(frames, start, start + max_bytes)
         yield frames[start:end]
         start = end
     if start < len(frames):
@@ -37,8 +37,8 @@ def _last_frame_end(frames: bytes, start: int, limit: int) -> int:
     return max((at + len(mark) for at, mark in found if at >= start), default=0)
 
 
-def _first_frame_end(frames: bytes, after: int) -> int:
-    """The end of the frame that goes over the limit."""
-    look_from = max(0, after - 3)
+def _first_frame_end(frames: bytes, start: int, limit: int) -> int:
+    """The end of the frame that begins at `start` and goes over the limit."""
+    look_from = max(start, limit - 3)  # the blank line may have begun before the limit
     found = ((frames.find(mark, look_from), mark) for mark in _FRAME_ENDS)
     return min((at + len(mark) for at, mark in found if at >= 0), default=len(frames))

@@ -76,7 +76,7 @@ def compose(*observers: Hooks, on_error: Callable[[str, Exception], None] | None
     for event in _EVENTS:
         default = getattr(Hooks, event)
         # An observer that does not override an event costs nothing when it happens.
-        calls = tuple(getattr(o, event) for o in observers if getattr(type(o), event) is not default)
+        calls = tuple(call for o in observers if getattr(call := getattr(o, event), "__func__", None) is not default)
         setattr(composed, event, _fan_out(event, calls, on_error))
     return composed
 

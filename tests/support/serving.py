@@ -122,7 +122,7 @@ async def serving(
         clock: monotonic seconds, of doors and deadlines.
     """
     source = _Source(config, {} if env is None else env, folder)
-    reloader = Reloader(source.load)
+    reloader = await asyncio.to_thread(Reloader, source.load)  # a process loads before its loop begins
     redaction = Redaction(secret.reveal() for secret in reloader.state.settings.secrets())
     log = io.StringIO()
     access_log = configure_logs(level="debug", json=True, redaction=redaction, stream=log)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
@@ -19,3 +21,11 @@ ENV = {"KEY": KEY}
 async def sim() -> AsyncIterator[Simulator]:
     async with Simulator() as simulator:
         yield simulator
+
+
+@pytest.fixture
+async def unraised() -> Callable[[], list[Any]]:
+    """What the loop was told of and could not raise anywhere."""
+    contexts: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: contexts.append(context))
+    return lambda: contexts

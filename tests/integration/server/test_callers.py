@@ -207,6 +207,7 @@ async def test_the_metrics_of_calls(sim: Simulator) -> None:
         after = await asyncio.to_thread(_fetch, url)
     assert 'fluxrpc_requests_total{model="m",reason="OK"} 1.0' in before
     assert 'reason="UNKNOWN_MODEL"} 1.0' in before
+    assert 'fluxrpc_attempts_total{outcome="ok",route="m/sim/m"} 1.0' in before
     assert 'fluxrpc_breaker_state{layer="endpoint",target="sim"} 0.0' in before
     assert 'fluxrpc_breaker_state{layer="endpoint",target="sim"} 2.0' in after
     # One model at one service with one key: the same health, whatever callers name it.

@@ -69,3 +69,9 @@ def test_neither_does_whoever_is_told_of_it() -> None:
 
     compose(Broken(), on_error=broken).attempt_finished("r", Outcome.OK, "", 0.1)
     compose(Broken()).attempt_finished("r", Outcome.OK, "", 0.1)
+
+
+def test_what_is_composed_can_be_composed_again() -> None:
+    seen = Recorder()
+    compose(compose(seen), Hooks()).attempt_finished("r", Outcome.OK, "", seconds=0.1)
+    assert seen.seen == [("r", Outcome.OK, "", 0.1)]
