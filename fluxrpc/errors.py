@@ -262,6 +262,8 @@ class AttemptError(FluxError):
     def __init__(self, detail: str, message: str | None = None) -> None:
         super().__init__(message or detail, safe_message=detail)
         self.detail = detail
+        self.http_status = 0
+        """Of the answer that was met; 0: none came."""
 
 
 class NetworkFault(AttemptError):

@@ -62,6 +62,9 @@ class Attempter:
         try:
             await self._raise_for_status(exchange, bridge)
             answer = bridge.read_answer(await exchange.read(route.desc.limits.max_answer_bytes))
+        except AttemptError as error:
+            error.http_status = exchange.status
+            raise
         finally:
             exchange.close()
         return Reply(answer=answer, http_status=exchange.status, headers=visible_headers(exchange.headers))
@@ -89,8 +92,10 @@ class Attempter:
                 _refuse_json(bridge, await exchange.read(limits.max_answer_bytes))
             watch = bridge.open_stream(StreamOptions(max_event_bytes=limits.max_event_bytes))
             return await open_stream(exchange, watch, visible_headers(exchange.headers), limits)
-        except BaseException:
+        except BaseException as error:
             exchange.close()
+            if isinstance(error, AttemptError):
+                error.http_status = exchange.status
             raise
 
     async def _send(

@@ -297,6 +297,7 @@ class _Running(Struct, kw_only=True):
         """The end of an answer that is not complete: a new failure of the route, unless the caller's time is up."""
         usage = self.live.watch.usage
         self.is_recorded = True
+        error.http_status = self.live.exchange.status
         if is_late:
             run.abandon(self.started, usage)
             return run.out_of_time(usage)

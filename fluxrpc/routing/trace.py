@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from fluxrpc.errors import AttemptError, Outcome, ProviderError
+from fluxrpc.errors import AttemptError, Outcome
 from fluxrpc.resilience.blame import Blame
 from fluxrpc.v1 import outcome_pb2 as wire
 from fluxrpc.v1.outcome_pb2 import Attempt
@@ -31,7 +31,7 @@ def attempt_record(
     usage: Usage | None = None,
 ) -> Attempt:
     """The record of one attempt. `started_at` is Unix seconds, `seconds` how long it took."""
-    if isinstance(error, ProviderError):
+    if error is not None:
         http_status = error.http_status
     record = Attempt(
         route=route,

@@ -43,7 +43,7 @@ async def test_f17_a_whole_answer_over_the_limit_ends_clearly(sim: Simulator, fo
     async with world(sim, *TWO, limits={"max_answer": "64KiB"}) as here:
         told = await here.ask(Way(form, "unary"))
         assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_LARGE")
-        assert told.trace == ["m1 model route 0"]
+        assert told.trace == ["m1 model route 200"]
         assert told.text == ""
         seen = here.seen("m1")[0]
         await sim.wait_for(lambda: seen.socket_closed_by_peer, 1)
@@ -86,4 +86,4 @@ async def test_f17_a_head_over_the_limit_fails_over(sim: Simulator) -> None:
     sim.script("m1", Fault("huge_headers", n_bytes=200 * KIB))
     async with world(sim, *TWO) as here:
         told = await here.ask(Way("openai", "unary"))
-        assert told.trace == ["m1 model route 0", "m2 ok nobody 200"]
+        assert told.trace == ["m1 model route 200", "m2 ok nobody 200"]
