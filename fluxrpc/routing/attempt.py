@@ -24,6 +24,8 @@ from fluxrpc.upstream.pool import TransportPool
 
 # An error body is read for its code and message; what is longer says nothing more.
 _MAX_ERROR_BYTES = 1024 * 1024
+# Nor is it waited for longer than this: the status has said already that there is no answer.
+_ERROR_BODY_SECONDS = 1.0
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -126,8 +128,9 @@ class Attempter:
         if 200 <= exchange.status < 300:
             return
         try:
-            body = await exchange.read(_MAX_ERROR_BYTES)
-        except AttemptError:
+            async with asyncio.timeout(_ERROR_BODY_SECONDS):
+                body = await exchange.read(_MAX_ERROR_BYTES)
+        except (AttemptError, TimeoutError):
             body = b""  # the status alone says enough; a cut error body does not change whose fault it is
         raise bridge.read_error(exchange.status, exchange.headers, body, now=self._wall_clock())
 

@@ -86,4 +86,4 @@ async def test_f17_a_head_over_the_limit_fails_over(sim: Simulator) -> None:
     sim.script("m1", Fault("huge_headers", n_bytes=200 * KIB))
     async with world(sim, *TWO) as here:
         told = await here.ask(Way("openai", "unary"))
-        assert told.trace == ["m1 model route 200", "m2 ok nobody 200"]
+        assert told.trace == ["m1 model route 0", "m2 ok nobody 200"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import grpc
 import pytest
 
 from fluxrpc.resilience.breaker import BreakerState
 from fluxrpc.simulator import Act, Fault, Ok, Simulator
-from tests.fault.world import FIRST, FORMS, WAYS, Way, route, world
+from tests.fault.world import FIRST, FORMS, WAYS, Way, at, route, world
 
 TWO = (route("sick"), route("well", priority=10))
 WELL = Ok(text="All is well here.")
@@ -60,6 +62,23 @@ async def test_f05_overload_fails_over_and_opens_the_route(sim: Simulator, way: 
         assert len(here.seen("sick")) == 3
         assert here.route("sick").breaker.state is BreakerState.OPEN
         assert here.route("sick").endpoint_breaker.state is BreakerState.CLOSED
+
+
+@pytest.mark.parametrize("way", [Way("openai", "unary"), Way("cohere", "stream")], ids=str)
+async def test_f05_an_error_that_never_finishes_its_body_is_not_waited_for(sim: Simulator, way: Way) -> None:
+    async def half_an_error(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.1 503 Busy\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"err')
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(half_an_error, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    routes = (route("sick", service="slow"), route("well", priority=10))
+    async with server, world(sim, *routes, services={"slow": at(url)}, retries_per_route=0) as here:
+        told = await here.ask(way)
+        assert told.trace == ["sick model route 503", "well ok nobody 200"]
+        assert told.seconds < 2
 
 
 async def test_f05_retries_per_route_bound_the_tries(sim: Simulator) -> None:
