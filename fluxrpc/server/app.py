@@ -22,11 +22,10 @@ from fluxrpc.server.catalog import CatalogBuilder
 from fluxrpc.server.credentials import CredentialWatch
 from fluxrpc.server.health import Health
 from fluxrpc.server.interceptors.auth import Authenticator, Callers
-from fluxrpc.server.interceptors.deadline import deadline_stage
-from fluxrpc.server.interceptors.errors import errors_stage
+from fluxrpc.server.interceptors.deadline import Deadlines
 from fluxrpc.server.interceptors.limits import Limiter
 from fluxrpc.server.interceptors.pipeline import Pipeline
-from fluxrpc.server.interceptors.telemetry import telemetry_stage
+from fluxrpc.server.interceptors.telemetry import Telemetry
 from fluxrpc.server.router_service import RouterService
 from fluxrpc.server.state import ServingState
 from fluxrpc.server.tls import server_credentials
@@ -100,12 +99,12 @@ def build_app(
     log = CallLog(access_log, hooks)
     pipeline = Pipeline(
         (
-            telemetry_stage(clock=clock, started=hooks.call_started, ended=log.ended),
-            errors_stage,
-            authenticator.stage,
-            deadline_stage(clock, lambda: state.settings.server),
-            limiter.stage,
+            Telemetry(clock=clock, started=hooks.call_started, ended=log.ended),
+            authenticator,
+            Deadlines(clock, lambda: state.settings.server),
+            limiter,
         ),
+        clock=clock,
         max_message_bytes=settings.server.max_message_bytes,
     )
     server = grpc.aio.server(

@@ -5,11 +5,12 @@ One `Call` lives as long as one RPC, in a context variable of the RPC's own task
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from fluxrpc.errors import GrpcCode
 from fluxrpc.protocols.base import Protocol
@@ -19,8 +20,7 @@ from fluxrpc.v1.usage_pb2 import Usage
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
-@dataclass(slots=True, kw_only=True)
-class Call:
+class Call(Struct, kw_only=True):
     """One RPC: who asks, until when, and what came of it."""
 
     method: str
@@ -41,15 +41,19 @@ class Call:
     reason: str = ""
     attempts: Sequence[Attempt] = ()
     usage: Usage | None = None
-    tags: dict[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] | None = None
+
+    def cut_off(self, now: float) -> None:
+        """It was cancelled: by its deadline, or by the caller."""
+        self.code = GrpcCode.DEADLINE_EXCEEDED if now >= self.ends_at else GrpcCode.CANCELLED
+        self.reason = self.code.name
 
 
 current_call: ContextVar[Call] = ContextVar("current_call")
 
 
-def request_id_from(metadata: Sequence[tuple[str, str | bytes]]) -> str:
+def request_id_from(given: str | bytes | None) -> str:
     """The caller's `x-request-id` where it is short and plain, else a new one."""
-    for key, value in metadata:
-        if key == "x-request-id" and isinstance(value, str) and _PLAIN_ID.fullmatch(value):
-            return value
-    return uuid.uuid4().hex
+    if isinstance(given, str) and _PLAIN_ID.fullmatch(given):
+        return given
+    return os.urandom(16).hex()

@@ -124,7 +124,7 @@ def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...],
     if not options.ByteSize():  # the usual case: nothing is set
         return CallOptions(ends_at=call.ends_at, headers=headers)
     _refuse_unsupported(options)
-    call.tags.update(_tags(options))
+    call.tags = _tags(options)
     return CallOptions(
         ends_at=call.ends_at,
         attempt_seconds=_seconds(options, "attempt_timeout"),
@@ -167,7 +167,7 @@ def _tags(options: ExecuteOptions) -> Mapping[str, str]:
         if not 0 < len(key) <= _MAX_TAG_KEY_CHARACTERS or len(value) > _MAX_TAG_VALUE_CHARACTERS:
             words = f"keys of 1 to {_MAX_TAG_KEY_CHARACTERS} characters, values of at most {_MAX_TAG_VALUE_CHARACTERS}"
             raise InvalidRequest.at("options.tags", words)
-    return options.tags
+    return dict(options.tags)
 
 
 def _seconds(options: ExecuteOptions, field: str) -> float | None:

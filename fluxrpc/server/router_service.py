@@ -17,6 +17,7 @@ from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, model_name, read_execu
 from fluxrpc.server.state import ServingState
 from fluxrpc.server.translating import route_info, translate
 from fluxrpc.v1 import router_pb2 as wire
+from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.protocol_pb2 import Header
 from fluxrpc.v1.router_pb2_grpc import RouterServiceServicer
 
@@ -51,13 +52,15 @@ class RouterService(RouterServiceServicer):
         stream = self._router.execute_stream(
             table, asked.request, max_attempts=asked.max_attempts, options=asked.options
         )
+        notes = asked.notes
+        del request, asked  # a stream may run for hours, and does not need its request for it
         async with aclosing(stream) as items:
             async for item in items:
                 if isinstance(item, Batch):
                     for message in messages_of(item):
                         yield message
                 elif isinstance(item, StreamStarted):
-                    yield _started(call, asked, item)
+                    yield _started(call, notes, item)
                 else:
                     yield _completed(call, item)
 
@@ -125,14 +128,14 @@ def _response(call: Call, asked: Asked, result: Result) -> wire.ExecuteResponse:
     return response
 
 
-def _started(call: Call, asked: Asked, item: StreamStarted) -> wire.ExecuteStreamResponse:
+def _started(call: Call, notes: tuple[TranslationNote, ...], item: StreamStarted) -> wire.ExecuteStreamResponse:
     call.route = item.route.desc.name
     return wire.ExecuteStreamResponse(
         started=wire.Started(
             request_id=call.request_id,
             route=route_info(item.route, call.model, item.target_protocol, item.served_model),
             headers=_headers(item.headers),
-            notes=(*asked.notes, *item.notes),
+            notes=(*notes, *item.notes),
         )
     )
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import grpc
 import pytest
 from blockbuster import blockbuster_ctx
+
+# Held for as long as the tests run: grpc.aio stops its poller, and waits for it, when the last of its objects is
+# collected, and that may be in the middle of any line of ours.
+grpc.aio.init_grpc_aio()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
-"""The stages that every call passes, outermost first: telemetry, errors, auth, deadline, limits, stream adapter.
+"""What every call passes, outermost first: telemetry, errors, auth, deadline, limits, stream adapter.
 
-They are ordinary function wrappers, composed once for each method by `pipeline`, which is the one gRPC interceptor.
+`pipeline` is the one gRPC interceptor: it holds the errors and the stream adapter, and lets each call through the
+stages around its behaviour.
 """

@@ -12,8 +12,8 @@ from typing import Any
 
 from fluxrpc.config.schema import CallerSettings
 from fluxrpc.errors import Unauthenticated
-from fluxrpc.server.call import current_call
-from fluxrpc.server.interceptors.pipeline import Behaviour
+from fluxrpc.server.call import Call
+from fluxrpc.server.interceptors.stage import Metadata, Stage
 
 _PREFIX = "bearer "
 _EXEMPT = "/grpc.health.v1.Health/"
@@ -38,33 +38,28 @@ class Callers:
         return self._names.get(hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest())
 
 
-class Authenticator:
-    """Holds the callers of the running configuration and gives the stage."""
+class Authenticator(Stage):
+    """Knows the callers of the running configuration, and whom each call comes from."""
 
     def __init__(self, callers: Callers) -> None:
         self.callers = callers
 
-    def stage(self, method: str, inner: Behaviour) -> Behaviour:
+    def concerns(self, method: str) -> bool:
+        """All but health checks."""
+        return not method.startswith(_EXEMPT)
+
+    def enter(self, call: Call, context: Any, metadata: Metadata) -> None:  # noqa: ARG002  # the stage's shape
         """Identify the caller before anything else happens."""
-        if method.startswith(_EXEMPT):
-            return inner
-
-        async def identified(request: Any, context: Any) -> Any:
-            callers = self.callers
-            if not callers.anonymous:
-                current_call.get().caller = _require(callers, context.invocation_metadata())
-            return await inner(request, context)
-
-        return identified
+        if not self.callers.anonymous:
+            call.caller = _require(self.callers, metadata.get("authorization"))
 
 
-def _require(callers: Callers, metadata: Any) -> str:
-    for key, value in metadata or ():
-        if key == "authorization":
-            if not isinstance(value, str) or value[: len(_PREFIX)].lower() != _PREFIX:
-                raise Unauthenticated("authorization must be 'Bearer <token>'")
-            name = callers.identify(value[len(_PREFIX) :].strip())
-            if name is None:
-                raise Unauthenticated("unknown token")
-            return name
-    raise Unauthenticated("a bearer token is required: send authorization: Bearer <token>")
+def _require(callers: Callers, authorization: str | bytes | None) -> str:
+    if authorization is None:
+        raise Unauthenticated("a bearer token is required: send authorization: Bearer <token>")
+    if not isinstance(authorization, str) or authorization[: len(_PREFIX)].lower() != _PREFIX:
+        raise Unauthenticated("authorization must be 'Bearer <token>'")
+    name = callers.identify(authorization[len(_PREFIX) :].strip())
+    if name is None:
+        raise Unauthenticated("unknown token")
+    return name

@@ -11,20 +11,19 @@ from typing import Any
 
 from fluxrpc.clock import Monotonic
 from fluxrpc.config.schema import ServerSettings
-from fluxrpc.server.call import current_call
-from fluxrpc.server.interceptors.pipeline import Behaviour, Stage
+from fluxrpc.server.call import Call
+from fluxrpc.server.interceptors.stage import Metadata, Stage
 
 
-def deadline_stage(clock: Monotonic, settings: Callable[[], ServerSettings]) -> Stage:
-    """A stage that fills `Call.ends_at` from the settings in force."""
+class Deadlines(Stage):
+    """Fills `Call.ends_at` from the settings in force."""
 
-    def stage(_method: str, inner: Behaviour) -> Behaviour:
-        async def timed(request: Any, context: Any) -> Any:
-            now, remaining = settings(), context.time_remaining()
-            wanted = now.default_deadline_seconds if remaining is None else remaining
-            current_call.get().ends_at = clock() + min(wanted, now.max_deadline_seconds)
-            return await inner(request, context)
+    def __init__(self, clock: Monotonic, settings: Callable[[], ServerSettings]) -> None:
+        self._clock = clock
+        self._settings = settings
 
-        return timed
-
-    return stage
+    def enter(self, call: Call, context: Any, metadata: Metadata) -> None:  # noqa: ARG002  # the stage's shape
+        """Take what is left of the caller's time."""
+        settings, remaining = self._settings(), context.time_remaining()
+        wanted = settings.default_deadline_seconds if remaining is None else remaining
+        call.ends_at = self._clock() + min(wanted, settings.max_deadline_seconds)

@@ -1,4 +1,4 @@
-"""The error stage, a security control: nothing but a safe status leaves, whatever was raised.
+"""Errors on their way out, a security control: nothing but a safe status leaves, whatever was raised.
 
 grpc.aio sends the text of an unhandled exception to the caller. Here an error of ours becomes its status, and anything
 else becomes INTERNAL with the request id only, while the log gets the whole story.
@@ -6,14 +6,13 @@ else becomes INTERNAL with the request id only, while the log gets the whole sto
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 import structlog
 
 from fluxrpc.errors import FluxError, RoutingError
-from fluxrpc.server.call import Call, current_call
-from fluxrpc.server.interceptors.pipeline import Behaviour
+from fluxrpc.server.call import Call
 from fluxrpc.server.status import WireStatus, wire_status
 
 _log = structlog.get_logger("fluxrpc.server")
@@ -23,25 +22,22 @@ class InternalFault(FluxError):
     """A bug of ours. The caller learns the request id, the log the rest."""
 
 
-def errors_stage(method: str, inner: Behaviour) -> Behaviour:
-    """Turn what `inner` raises into a status. Cancellation passes untouched: swallowing it leaks memory in grpc."""
+async def abort(error: Exception, call: Call, context: Any) -> NoReturn:
+    """End a call with the status for what was raised.
 
-    async def guarded(request: Any, context: Any) -> Any:
-        try:
-            return await inner(request, context)
-        except FluxError as error:
-            failure = error
-        except grpc.aio.AbortError:  # another servicer (health, reflection) has already said its status
-            raise
-        except Exception:  # noqa: BLE001  # the boundary of the process: whatever it is, no text of it may leave
-            _log.exception("unhandled", method=method, request_id=current_call.get().request_id)
-            failure = InternalFault("unhandled exception")
-        call = current_call.get()
-        _remember(call, failure)
-        await context.abort_with_status(_status(failure, call))
-        raise AssertionError("abort returned")
-
-    return guarded
+    Raises:
+        grpc.aio.AbortError: always; it is how grpc.aio ends a call.
+    """
+    if isinstance(error, grpc.aio.AbortError):
+        raise error  # another servicer (health, reflection) has already said its status
+    if isinstance(error, FluxError):
+        failure = error
+    else:
+        _log.error("unhandled", method=call.method, request_id=call.request_id, exc_info=error)
+        failure = InternalFault("unhandled exception")
+    _remember(call, failure)
+    await context.abort_with_status(_status(failure, call))
+    raise AssertionError("abort returned")
 
 
 def _status(failure: FluxError, call: Call) -> WireStatus:

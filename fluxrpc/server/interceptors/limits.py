@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from fluxrpc.errors import GrpcCode, RequestError
-from fluxrpc.server.interceptors.pipeline import Behaviour
+from fluxrpc.server.call import Call
+from fluxrpc.server.interceptors.stage import Metadata, Stage
 
-_SERVICE = "/fluxrpc."
 _RETRY_AFTER_SECONDS = 1.0
 
 
@@ -25,25 +25,19 @@ class Overloaded(RequestError):
         self.retry_after_seconds = _RETRY_AFTER_SECONDS
 
 
-class Limiter:
+class Limiter(Stage):
     """Counts the running calls of our own services; health and reflection are never refused."""
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
         self.running = 0
 
-    def stage(self, method: str, inner: Behaviour) -> Behaviour:
-        """Refuse at once what is over the limit; the place is given back on every way out."""
-        if not method.startswith(_SERVICE):
-            return inner
+    def enter(self, call: Call, context: Any, metadata: Metadata) -> None:  # noqa: ARG002  # the stage's shape
+        """Take a place, or refuse at once."""
+        if self.running >= self.max_calls:
+            raise Overloaded(self.max_calls)
+        self.running += 1
 
-        async def counted(request: Any, context: Any) -> Any:
-            if self.running >= self.max_calls:
-                raise Overloaded(self.max_calls)
-            self.running += 1
-            try:
-                return await inner(request, context)
-            finally:
-                self.running -= 1
-
-        return counted
+    def leave(self, call: Call) -> None:  # noqa: ARG002  # the stage's shape
+        """Give the place back."""
+        self.running -= 1

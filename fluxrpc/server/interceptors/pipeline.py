@@ -1,13 +1,14 @@
-"""The one gRPC interceptor: it wraps each method's behaviour in the stages, once, and keeps the result.
+"""The one gRPC interceptor: it takes each call through the stages, to its behaviour and back.
 
-A chain of gRPC interceptors is walked again for every call and sees four kinds of handlers; here a stage is a function
-from behaviour to behaviour, and there is one kind: `async (request, context) -> response | None`. The innermost steps:
+A chain of gRPC interceptors is walked again for every call and sees four kinds of handlers; here each method is wrapped
+once, and a call has one frame of ours around its behaviour, which holds:
 
+* the errors, outside of everything: whatever is raised leaves as a status (`errors.abort`);
+* the stages, entered in order and left in reverse on every way out;
 * the codec: gRPC hands us bytes. What cannot be parsed or is too large is an error like any other; gRPC's own
-  deserializer stands outside every interceptor, and what it raises reaches the caller as an exception's text.
-* the stream adapter turns generators into the one shape, so that a behaviour always ends in the task that runs it:
-  grpc.aio finalises a generator that is blocked in a send from another task, where timeouts and context variables
-  are unsafe.
+  deserializer stands outside every interceptor, and what it raises reaches the caller as an exception's text;
+* the stream adapter: a generator is written out here, so that it always ends in the task that runs it. grpc.aio
+  finalises a generator that is blocked in a send from another task, where timeouts and context variables are unsafe.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from typing import Any
 
 import grpc
 
+from fluxrpc.clock import Monotonic
+from fluxrpc.server.call import Call, current_call, request_id_from
 from fluxrpc.server.interceptors.codec import MessageCodec
+from fluxrpc.server.interceptors.errors import abort
+from fluxrpc.server.interceptors.stage import Stage
 
-Behaviour = Callable[[Any, Any], Awaitable[Any]]
-"""`async (request or request iterator, ServicerContext)`; a streaming behaviour writes to the context."""
-
-Stage = Callable[[str, Behaviour], Behaviour]
-"""Wraps the behaviour of the method with that full name (`/package.Service/Method`)."""
+Behaviour = Callable[[Any, Any], Any]
+"""A servicer's method: takes a request (or an iterator of them) and the context; a coroutine or a generator."""
 
 _FACTORIES = {
     (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
@@ -42,8 +44,9 @@ class Pipeline(grpc.aio.ServerInterceptor):
     `max_message_bytes` holds for requests that are not streams, and for every answer.
     """
 
-    def __init__(self, stages: Sequence[Stage], *, max_message_bytes: int) -> None:
+    def __init__(self, stages: Sequence[Stage], *, clock: Monotonic, max_message_bytes: int) -> None:
         self._stages = tuple(stages)
+        self._clock = clock
         self._max_message_bytes = max_message_bytes
         self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
@@ -63,59 +66,83 @@ class Pipeline(grpc.aio.ServerInterceptor):
         return handler
 
     def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
-        kind = bool(handler.request_streaming), bool(handler.response_streaming)
-        arity, factory = _FACTORIES[kind]
+        arity, factory = _FACTORIES[bool(handler.request_streaming), bool(handler.response_streaming)]
         codec = MessageCodec(handler, self._max_message_bytes)
-        behaviour = adapt(getattr(handler, arity))
-        if not handler.request_streaming:
-            behaviour = _reading(behaviour, codec)
-        if not handler.response_streaming:
-            behaviour = _writing(behaviour, codec)
-        for stage in reversed(self._stages):
-            behaviour = stage(method, behaviour)
+        served = Served(
+            method,
+            getattr(handler, arity),
+            stages=[stage for stage in self._stages if stage.concerns(method)],
+            clock=self._clock,
+            read=_as_it_is if handler.request_streaming else codec.read,
+            write=_as_it_is if handler.response_streaming else codec.write,
+        )
         return factory(
-            behaviour,
+            served.serve,
             request_deserializer=handler.request_deserializer if handler.request_streaming else None,
             # A write to a stream happens within the behaviour, so what its serializer raises passes the stages.
             response_serializer=codec.write if handler.response_streaming else None,
         )
 
 
-def _reading(behaviour: Behaviour, codec: MessageCodec) -> Behaviour:
-    async def parsed(request: Any, context: Any) -> Any:
-        return await behaviour(codec.read(request), context)
+class Served:
+    """One method with all that stands around it."""
 
-    return parsed
+    def __init__(
+        self,
+        method: str,
+        behaviour: Behaviour,
+        *,
+        stages: Sequence[Stage],
+        clock: Monotonic,
+        read: Callable[[Any], Any],
+        write: Callable[[Any], Any],
+    ) -> None:
+        self._method = method
+        self._behaviour = behaviour
+        self._is_generator = inspect.isasyncgenfunction(behaviour)
+        self._stages = tuple(stages)
+        self._clock = clock
+        self._read = read
+        self._write = write
+
+    async def serve(self, incoming: Any, context: Any) -> Any:
+        """Serve one call. Cancellation passes untouched: swallowing it leaks memory in grpc."""
+        metadata = dict(context.invocation_metadata() or ())
+        request_id = request_id_from(metadata.get("x-request-id"))
+        call = Call(method=self._method, request_id=request_id, started=self._clock())
+        current_call.set(call)
+        entered = 0
+        try:
+            for stage in self._stages:
+                stage.enter(call, context, metadata)
+                entered += 1
+            # The request has no name here: a stream must not keep it for as long as it runs.
+            if not self._is_generator:
+                return self._write(await self._behaviour(self._read(incoming), context))
+            await write_out(self._behaviour(self._read(incoming), context), context)
+        except asyncio.CancelledError:
+            call.cut_off(self._clock())
+            raise
+        except Exception as error:  # noqa: BLE001  # the boundary of the process: no text of it may leave
+            await abort(error, call, context)
+        finally:
+            for stage in reversed(self._stages[:entered]):
+                stage.leave(call)
 
 
-def _writing(behaviour: Behaviour, codec: MessageCodec) -> Behaviour:
-    async def serialized(request: Any, context: Any) -> Any:
-        return codec.write(await behaviour(request, context))
-
-    return serialized
-
-
-def adapt(behaviour: Callable[[Any, Any], Any]) -> Behaviour:
-    """The stream adapter: a generator becomes a coroutine that writes, and is closed in the same task."""
-    if not inspect.isasyncgenfunction(behaviour):
-        return behaviour
-
-    async def write_all(request: Any, context: Any) -> None:
-        generator: AsyncGenerator[Any, None] = behaviour(request, context)
-        async with aclosing(generator) as messages:
-            async for message in messages:
-                await _write(context, message)
-
-    return write_all
-
-
-async def _write(context: Any, message: Any) -> None:
-    """Write, or say that the caller has left: a write that waits then fails, and the task is not cancelled.
+async def write_out(generator: AsyncGenerator[Any, None], context: Any) -> None:
+    """Write what a generator yields, and close it in this task.
 
     Raises:
-        asyncio.CancelledError: the call is over.
+        asyncio.CancelledError: the caller has left: a write that waits fails then, and the task is not cancelled.
     """
-    try:
-        await context.write(message)
-    except (grpc.aio.InternalError, grpc.aio.UsageError) as error:
-        raise asyncio.CancelledError from error
+    async with aclosing(generator) as messages:
+        async for message in messages:
+            try:
+                await context.write(message)
+            except (grpc.aio.InternalError, grpc.aio.UsageError) as error:
+                raise asyncio.CancelledError from error
+
+
+def _as_it_is(message: Any) -> Any:
+    return message
