@@ -193,12 +193,15 @@ def _transport_of(service: ServiceSettings) -> TransportSettings:
 
 
 def _trusting_file(file: str, setting: str) -> ssl.SSLContext:
+    unfit = "expected certificates in PEM"
     try:
-        return _trusting(Path(file).read_bytes())
-    except OSError as error:  # ssl's own errors among them
-        unfit = "expected certificates in PEM" if isinstance(error, ssl.SSLError) else "cannot be read"
-    except UnicodeDecodeError:
-        unfit = "expected certificates in PEM"
+        authorities = Path(file).read_bytes()
+        if authorities:  # none at all would mean the system's, which were to be replaced
+            return _trusting(authorities)
+    except (ssl.SSLError, UnicodeDecodeError):
+        pass
+    except OSError:
+        unfit = "cannot be read"
     raise ConfigError([ConfigFault(file=file, line=1, path=setting, message=unfit)])
 
 

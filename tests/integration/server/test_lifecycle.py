@@ -131,8 +131,9 @@ async def test_a_port_that_is_taken(sim: Simulator, setting: str) -> None:
                 raise AssertionError("it serves")
 
 
-async def test_an_authority_that_is_none(sim: Simulator, tmp_path: Any) -> None:
-    (tmp_path / "ca.pem").write_text("no certificate")
+@pytest.mark.parametrize("content", ["no certificate", "", "é", "-----BEGIN CERTIFICATE-----\nAAAA\n"])
+async def test_an_authority_that_is_none(sim: Simulator, tmp_path: Any, content: str) -> None:
+    (tmp_path / "ca.pem").write_text(content)
     services = {"tls": {"protocols": {"openai": "https://127.0.0.1:1"}, "http": {"ca": "ca.pem"}}}
     config = config_for(sim, {"m": [{"model": "m"}]}, services=services)
     with pytest.raises(StartError, match="expected certificates in PEM"):

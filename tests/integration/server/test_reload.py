@@ -165,10 +165,12 @@ async def test_a_broken_configuration_changes_nothing(sim: Simulator, tmp_path: 
     async with serving(config, ENV) as server:
         assert not await server.reload({"services": {}, "models": {"m": 7}})
         assert not await server.reload(config_for(sim, {"m": [{"model": "m", "service": "tls"}]}, services=broken_ca))
+        no_certificate.unlink()
+        assert not await server.reload(config_for(sim, {"m": [{"model": "m", "service": "tls"}]}, services=broken_ca))
         assert (await server.stub.Execute(native("openai", "m"))).native.body
         assert await server.reload(config)
     refused = [line for line in server.log_lines if line["event"] == "reload_refused"]
-    assert len(refused) == 2
+    assert len(refused) == 3
     assert f"{no_certificate}:1: services.tls.http.ca: expected certificates in PEM" in refused[1]["faults"]
 
 
