@@ -88,7 +88,7 @@ def build_app(
 
     `services` is `services_of(settings)`.
     """
-    credentials = CredentialWatch(hooks, clock)
+    credentials = CredentialWatch(hooks, clock, asyncio.get_running_loop().call_later)
     builder = CatalogBuilder(clock=clock, hooks=hooks)
     transports = TransportPool()
     router = Router(transports, settings=router_settings(settings), hooks=compose(hooks, credentials), clock=clock)

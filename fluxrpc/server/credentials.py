@@ -7,7 +7,7 @@ ended, and again when it is due to open. This only observes: what a shut door ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fluxrpc.clock import Monotonic
 from fluxrpc.errors import Outcome
@@ -20,9 +20,11 @@ from fluxrpc.telemetry.hooks import Hooks
 class CredentialWatch(Hooks):
     """An observer of attempts that reports `breaker_changed("credential", route, …)` to `report`."""
 
-    def __init__(self, report: Hooks, clock: Monotonic) -> None:
+    def __init__(self, report: Hooks, clock: Monotonic, call_later: Callable[..., asyncio.TimerHandle]) -> None:
+        """`call_later` is the loop's: seconds, a function, its arguments."""
         self._report = report
         self._clock = clock
+        self._call_later = call_later
         self._doors: dict[str, Credential] = {}
         """By the name of a route."""
         self._shut: set[str] = set()
@@ -66,7 +68,7 @@ class CredentialWatch(Hooks):
         earlier = self._timers.get(name)
         if earlier is not None:
             earlier.cancel()
-        self._timers[name] = asyncio.get_running_loop().call_later(seconds, self._look, name)
+        self._timers[name] = self._call_later(seconds, self._look, name)
 
     def _forget(self, name: str) -> None:
         self._shut.discard(name)
