@@ -8,8 +8,8 @@ import grpc
 import pytest
 
 from fluxrpc.resilience.breaker import BreakerState
-from fluxrpc.simulator import Act, Fault, Ok, Simulator
-from tests.fault.world import FIRST, FORMS, WAYS, Way, at, route, world
+from fluxrpc.simulator import Act, Fault, Ok, Shape, Simulator
+from tests.fault.world import FIRST, FORMS, STREAMS, WAYS, Way, at, route, world
 
 TWO = (route("sick"), route("well", priority=10))
 WELL = Ok(text="All is well here.")
@@ -110,6 +110,16 @@ async def test_f08_signs_of_life_are_no_tokens(sim: Simulator, way: Way, act: Ac
     async with world(sim, *TWO, first_token="150ms", attempt_timeout="150ms") as here:
         told = await here.ask(way)
         assert told.trace == ["sick model route 0", "well ok nobody 200"]
+        await sim.wait_for(lambda: here.seen("sick")[0].socket_closed_by_peer, 1)
+
+
+@pytest.mark.parametrize("way", STREAMS, ids=str)
+async def test_f09_comments_and_pings_do_not_put_off_the_limit(sim: Simulator, way: Way) -> None:
+    sim.script("sick", Ok(shape=Shape(comments=20, pings=20, ping_seconds=0.03)))
+    async with world(sim, *TWO, first_token="150ms") as here:
+        told = await here.ask(way)
+        assert told.trace == ["sick model route 0", "well ok nobody 200"]
+        assert told.reasons[0] == "FIRST_TOKEN_TIMEOUT"
         await sim.wait_for(lambda: here.seen("sick")[0].socket_closed_by_peer, 1)
 
 
