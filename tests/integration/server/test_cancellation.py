@@ -19,7 +19,7 @@ SILENT = Fault("silence")
 STALLED = Fault("stall", after_events=1)
 
 
-async def _settled(condition: Callable[[], bool], seconds: float = 1.0) -> None:
+async def _settled(condition: Callable[[], bool], seconds: float = 3.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  # counters, which have no event
             await asyncio.sleep(0.005)

@@ -35,11 +35,11 @@ def _assert_out_of_time(told: Failure, server: Serving, *, attempts: int = 1) ->
 async def test_the_callers_deadline(sim: Simulator) -> None:
     """Answered by us, with the attempts, before gRPC's own bare DEADLINE_EXCEEDED."""
     sim.script("m", SLOW)
-    async with serving(config_for(sim, {"m": [{"model": "m"}]}, server={"reserve": "100ms"}), ENV) as server:
+    async with serving(config_for(sim, {"m": [{"model": "m"}]}, server={"reserve": "300ms"}), ENV) as server:
         for method in (server.stub.Execute, server.stub.ExecuteStream):
             began = time.monotonic()
-            told = await failure(method(native("openai", "m"), timeout=0.6))
-            assert 0.4 < time.monotonic() - began < 0.6
+            told = await failure(method(native("openai", "m"), timeout=0.8))
+            assert 0.4 < time.monotonic() - began < 0.8
             _assert_out_of_time(told, server)
         await sim.wait_for(lambda: all(seen.socket_closed_by_peer for seen in sim.log))
     assert [line["code"] for line in server.access_lines] == ["DEADLINE_EXCEEDED"] * 2
@@ -47,8 +47,8 @@ async def test_the_callers_deadline(sim: Simulator) -> None:
 
 async def test_a_deadline_in_the_middle_of_a_stream(sim: Simulator) -> None:
     sim.script("m", Fault("stall", after_events=2))
-    async with serving(config_for(sim, {"m": [{"model": "m"}]}, server={"reserve": "100ms"}), ENV) as server:
-        call = server.stub.ExecuteStream(native("anthropic", "m"), timeout=0.5)
+    async with serving(config_for(sim, {"m": [{"model": "m"}]}, server={"reserve": "300ms"}), ENV) as server:
+        call = server.stub.ExecuteStream(native("anthropic", "m"), timeout=0.8)
         assert (await anext(aiter(call))).HasField("started")
         told = await failure(call)
         _assert_out_of_time(told, server)
@@ -89,13 +89,13 @@ async def test_deadlines_follow_a_reload(sim: Simulator) -> None:
         quick = config_for(
             sim,
             {"m": [{"model": "m"}]},
-            server={"default_deadline": "300ms", "reserve": "200ms"},
+            server={"default_deadline": "2s", "reserve": "1800ms"},
             policy={"min_attempt": "10ms", "backoff_base": "1ms", "backoff_max": "2ms"},
         )
         assert await server.reload(quick)
         began = time.monotonic()
         _assert_out_of_time(await failure(server.stub.Execute(native("openai", "m"))), server)
-        assert time.monotonic() - began < 0.3
+        assert time.monotonic() - began < 1.9
     line = next(line for line in server.log_lines if line["event"] == "reloaded")
     assert line["needs_restart"] == []
 

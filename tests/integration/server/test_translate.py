@@ -8,6 +8,9 @@ from typing import Any, cast
 import grpc
 import pytest
 
+from fluxrpc.errors import InvalidRequest
+from fluxrpc.protocols.bridge import CallerRequest
+from fluxrpc.server.translating import translate
 from fluxrpc.simulator import Simulator
 from fluxrpc.v1.router_pb2 import TranslateRequest
 from tests.integration.server.conftest import ENV, KEY
@@ -95,3 +98,9 @@ async def test_no_route_now(sim: Simulator) -> None:
         told = await failure(server.stub.Translate(_native("openai", model="m")))
     assert (told.code, told.reason) == (grpc.StatusCode.UNAVAILABLE, "CIRCUIT_OPEN")
     assert told.retry is not None
+
+
+def test_a_dry_run_needs_a_model_or_a_target() -> None:
+    asked = CallerRequest(message=typed("").message)
+    with pytest.raises(InvalidRequest):
+        translate(TranslateRequest(), asked, (), (), entry=None, now=0.0)
