@@ -40,13 +40,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 from typing import ClassVar
 
 from fluxrpc.v1.outcome_pb2 import Attempt
 from fluxrpc.v1.usage_pb2 import Usage
 
 __all__ = [
+    "CODE_NAMES",
     "AnswerFault",
     "AnswerOversize",
     "AnswerTooLarge",
@@ -102,7 +103,11 @@ class GrpcCode(IntEnum):
     UNAUTHENTICATED = 16
 
 
-class Outcome(Enum):
+CODE_NAMES = {code: code.name for code in GrpcCode}
+"""`name` of an enum member is computed at each access, and logs and metrics ask for it with every call."""
+
+
+class Outcome(StrEnum):
     """What one attempt came to. Each settles three doors (see `fluxrpc.resilience.blame`)."""
 
     OK = "ok"

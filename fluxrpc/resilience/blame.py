@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from types import MappingProxyType
 
 from fluxrpc.errors import Outcome
 from fluxrpc.resilience.breaker import Verdict
 
 
-class Blame(Enum):
+class Blame(StrEnum):
     """On whom the outcome of an attempt falls."""
 
     NOBODY = "nobody"

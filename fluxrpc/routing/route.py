@@ -322,7 +322,8 @@ class RoutePermit:
 
     def release(self) -> None:
         """The attempt is over."""
-        self.abandon()
+        if not self.is_settled:
+            self.abandon()
         if not self._is_released:
             self._is_released = True
             self.route.health.in_flight -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fluxrpc.errors import CODE_NAMES
 from fluxrpc.server.call import Call
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.telemetry.logs import AccessLog, AccessRecord
@@ -18,7 +19,7 @@ class CallLog:
         """A call has ended, in whatever way, after `seconds`."""
         self._hooks.call_finished(call.method, call.code, seconds)
         if call.asks_model:
-            self._hooks.request_finished(call.model, call.reason or call.code.name)
+            self._hooks.request_finished(call.model, call.reason or CODE_NAMES[call.code])
         usage = call.usage
         self._access_log.write(
             AccessRecord(

@@ -80,8 +80,11 @@ def read_request(
         protocol = PROTOCOLS.get(native.protocol)
         if protocol is None:
             raise InvalidRequest.at("native.protocol", "a protocol is required")
+        request = read_native(protocol, native.body)
+        if not native.headers:
+            return request, (), ()
         headers, dropped = inbound([(header.name, header.value) for header in native.headers])
-        return read_native(protocol, native.body), headers, _dropped_headers(dropped)
+        return request, headers, _dropped_headers(dropped)
     if kind == "message":
         violations = validate_request(message.message)
         if violations:

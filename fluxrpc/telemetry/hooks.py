@@ -70,9 +70,14 @@ def compose(*observers: Hooks, on_error: Callable[[str, Exception], None] | None
     """One object that reports to all the observers, in order.
 
     An observer that raises loses this event; the others still see it. `on_error` is told the name of the event and the
-    exception; what it raises is dropped.
+    exception; what it raises is dropped. What was composed before is taken apart, so that nothing is reported through
+    two layers; its own `on_error` still hears of its observers where none is given here.
     """
-    composed = _Composed()
+    parts = [o.observers if isinstance(o, _Composed) else (o,) for o in observers]
+    if on_error is None:
+        on_error = next((o.on_error for o in observers if isinstance(o, _Composed) and o.on_error), None)
+    composed = _Composed(tuple(o for part in parts for o in part), on_error)
+    observers = composed.observers
     for event in _EVENTS:
         default = getattr(Hooks, event)
         # An observer that does not override an event costs nothing when it happens.
@@ -84,12 +89,27 @@ def compose(*observers: Hooks, on_error: Callable[[str, Exception], None] | None
 class _Composed(Hooks):
     """Its methods are set for each instance, which needs a dictionary."""
 
-    __slots__ = ("__dict__",)
+    __slots__ = ("__dict__", "observers", "on_error")
+
+    def __init__(self, observers: tuple[Hooks, ...], on_error: Callable[[str, Exception], None] | None) -> None:
+        self.observers = observers
+        self.on_error = on_error
 
 
 def _fan_out(
     event: str, calls: tuple[Callable[..., None], ...], on_error: Callable[[str, Exception], None] | None
 ) -> Callable[..., None]:
+    if len(calls) == 1:
+        (only,) = calls
+
+        def report_one(*values: Any, **named: Any) -> None:
+            try:
+                only(*values, **named)
+            except Exception as error:  # noqa: BLE001  # an observer is foreign to the call that it observes
+                _tell(event, error, on_error)
+
+        return report_one
+
     def report(*values: Any, **named: Any) -> None:
         for call in calls:
             try:

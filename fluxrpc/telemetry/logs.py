@@ -20,7 +20,7 @@ from typing import Any, TextIO
 import msgspec
 import structlog
 
-from fluxrpc.errors import GrpcCode
+from fluxrpc.errors import CODE_NAMES, GrpcCode
 from fluxrpc.telemetry import semconv
 
 __all__ = ["AccessLog", "AccessRecord", "Redaction", "configure_logs"]
@@ -198,7 +198,7 @@ class AccessLog:
             semconv.CALLER: record.caller,
             semconv.MODEL: self._redaction.text(record.model[:MAX_MODEL_LENGTH]),
             semconv.ROUTE: record.route,
-            semconv.CODE: record.code.name,
+            semconv.CODE: CODE_NAMES[record.code],
             semconv.REASON: record.reason,
             semconv.DURATION: round(record.duration_seconds, 6),
             semconv.ATTEMPT_COUNT: record.attempts,

@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from fluxrpc.errors import GrpcCode, Outcome
+from fluxrpc.errors import CODE_NAMES, GrpcCode, Outcome
 from fluxrpc.telemetry import semconv
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.v1.usage_pb2 import Usage
@@ -158,7 +158,7 @@ class Metrics(Hooks, Collector):
         if method not in self._inflight:
             method = semconv.UNKNOWN
         self._inflight[method] -= 1
-        self._calls.observe((method, code.name), seconds)
+        self._calls.observe((method, CODE_NAMES[code]), seconds)
 
     def request_finished(self, model: str, reason: str) -> None:
         """By model and reason."""
@@ -168,7 +168,7 @@ class Metrics(Hooks, Collector):
         """By route and outcome. Details have no bound, so they are no label."""
         if route not in self._routes:
             route = semconv.UNKNOWN
-        self._attempts.values[route, outcome.value] += 1
+        self._attempts.values[route, outcome] += 1
         self._attempt_seconds.observe((route,), seconds)
 
     def failed_over(self, from_route: str, to_route: str) -> None:  # noqa: ARG002  # one label keeps the series few

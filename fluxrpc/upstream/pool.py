@@ -39,7 +39,7 @@ class TransportPool:
         if given is not None:
             return given
         held = self._current.get(endpoint)
-        if held is not None and held[0] == settings:
+        if held is not None and (held[0] is settings or held[0] == settings):
             return held[1]
         self._retire(endpoint)
         made = self._build(settings)
