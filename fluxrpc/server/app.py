@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import grpc
 from grpc_reflection.v1alpha import reflection
@@ -29,6 +30,7 @@ from fluxrpc.server.interceptors.telemetry import Telemetry
 from fluxrpc.server.router_service import RouterService
 from fluxrpc.server.state import ServingState
 from fluxrpc.server.tls import server_credentials
+from fluxrpc.telemetry.deferred import Deferred, defer
 from fluxrpc.telemetry.hooks import Hooks, compose
 from fluxrpc.telemetry.logs import AccessLog
 from fluxrpc.upstream.pool import TransportPool
@@ -56,6 +58,7 @@ class App:
     limiter: Limiter
     server: grpc.aio.Server
     credentials: CredentialWatch
+    later: Deferred
 
     def apply(self, settings: Settings, services: Mapping[str, Service]) -> None:
         """Serve new calls from other settings and their `services_of`.
@@ -74,6 +77,7 @@ class App:
         """Close what outlives the last call."""
         self.credentials.close()
         await self.transports.close()
+        self.later.flush()
 
 
 def build_app(
@@ -89,9 +93,12 @@ def build_app(
     `services` is `services_of(settings)`.
     """
     credentials = CredentialWatch(hooks, clock, asyncio.get_running_loop().call_later)
+    later = Deferred()
     builder = CatalogBuilder(clock=clock, hooks=hooks)
     transports = TransportPool()
-    router = Router(transports, settings=router_settings(settings), hooks=compose(hooks, credentials), clock=clock)
+    router = Router(
+        transports, settings=router_settings(settings), hooks=compose(defer(hooks, later), credentials), clock=clock
+    )
     state = ServingState(settings=settings, catalog=builder.build(settings, services), clock=clock)
     credentials.watch(state.catalog.routes)
     authenticator = Authenticator(Callers(settings.callers))
@@ -99,7 +106,7 @@ def build_app(
     log = CallLog(access_log, hooks)
     pipeline = Pipeline(
         (
-            Telemetry(clock=clock, started=hooks.call_started, ended=log.ended),
+            Telemetry(clock=clock, started=partial(later.put, hooks.call_started), ended=partial(later.put, log.ended)),
             authenticator,
             Deadlines(clock, lambda: state.settings.server),
             limiter,
@@ -123,6 +130,7 @@ def build_app(
         limiter=limiter,
         server=server,
         credentials=credentials,
+        later=later,
     )
 
 

@@ -5,10 +5,10 @@ One `Call` lives as long as one RPC, in a context variable of the RPC's own task
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from random import getrandbits
 
 from msgspec import Struct
 
@@ -56,4 +56,4 @@ def request_id_from(given: str | bytes | None) -> str:
     """The caller's `x-request-id` where it is short and plain, else a new one."""
     if isinstance(given, str) and _PLAIN_ID.fullmatch(given):
         return given
-    return os.urandom(16).hex()
+    return f"{getrandbits(128):032x}"  # unique is enough; the system's own randomness costs a call into it

@@ -14,7 +14,7 @@ from typing import Any
 from fluxrpc.errors import GrpcCode, Outcome
 from fluxrpc.v1.usage_pb2 import Usage
 
-__all__ = ["Hooks", "compose"]
+__all__ = ["EVENTS", "Hooks", "compose"]
 
 
 class Hooks:
@@ -63,7 +63,8 @@ class Hooks:
         """A reload failed; the last good configuration holds."""
 
 
-_EVENTS = tuple(name for name in vars(Hooks) if not name.startswith("_"))
+EVENTS = tuple(name for name in vars(Hooks) if not name.startswith("_"))
+"""The names of all events."""
 
 
 def compose(*observers: Hooks, on_error: Callable[[str, Exception], None] | None = None) -> Hooks:
@@ -78,7 +79,7 @@ def compose(*observers: Hooks, on_error: Callable[[str, Exception], None] | None
         on_error = next((o.on_error for o in observers if isinstance(o, _Composed) and o.on_error), None)
     composed = _Composed(tuple(o for part in parts for o in part), on_error)
     observers = composed.observers
-    for event in _EVENTS:
+    for event in EVENTS:
         default = getattr(Hooks, event)
         # An observer that does not override an event costs nothing when it happens.
         calls = tuple(call for o in observers if getattr(call := getattr(o, event), "__func__", None) is not default)

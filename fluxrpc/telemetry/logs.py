@@ -36,8 +36,6 @@ _SECRET_WORDS = re.compile(
 )
 _MAX_DEPTH = 6
 MAX_MODEL_LENGTH = 200
-BATCH_SECONDS = 0.05
-"""How long an access line may wait for others."""
 
 Event = MutableMapping[str, Any]
 
@@ -215,26 +213,20 @@ class AccessLog:
 
 
 class LineBatch:
-    """Lines that are written together: one system call for many calls, a moment later.
+    """Lines of one moment are written together, with one system call."""
 
-    Only for lines that can wait that long and be lost with a process that is killed; others are written at once.
-    """
-
-    def __init__(self, out: TextIO, *, delay_seconds: float = BATCH_SECONDS) -> None:
+    def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._delay_seconds = delay_seconds
         self._lines: list[str] = []
 
     def add(self, line: str) -> None:
-        """One more. Outside of an event loop it is written at once."""
+        """One more. It is written when the loop comes round; outside of an event loop at once."""
         self._lines.append(line)
         if len(self._lines) == 1:
             try:
-                loop = asyncio.get_running_loop()
+                asyncio.get_running_loop().call_soon(self.flush)
             except RuntimeError:
                 self.flush()
-            else:
-                loop.call_later(self._delay_seconds, self.flush)
 
     def flush(self) -> None:
         """Write what is there."""

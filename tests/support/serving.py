@@ -65,6 +65,7 @@ class Serving:
     @property
     def log_lines(self) -> list[dict[str, Any]]:
         """Every line of the log so far."""
+        self.settle()
         self.access_log.flush()
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
@@ -72,6 +73,10 @@ class Serving:
     def access_lines(self) -> list[dict[str, Any]]:
         """The line of each ended call."""
         return [line for line in self.log_lines if line["event"] == "call"]
+
+    def settle(self) -> None:
+        """Let what waits to be counted and written be counted and written now."""
+        self.server.app.later.flush()
 
     async def reload(self, config: Config) -> bool:
         """Replace the configuration, as SIGHUP does with a changed file."""

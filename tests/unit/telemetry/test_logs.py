@@ -171,7 +171,7 @@ async def test_access_lines_of_one_moment_are_written_together() -> None:
             written.set()
             return len(text)
 
-    lines = LineBatch(Out(), delay_seconds=0.01)
+    lines = LineBatch(Out())
     lines.add("one")
     lines.add("two")
     assert writes == []
