@@ -1,7 +1,7 @@
 """Where the top-level fields of a JSON object stand in its bytes, and how to replace them without re-encoding.
 
 Two ways to the same answer. Encoders write either no blanks at all or one after each comma and colon: then the places
-follow from the lengths of keys and values alone, and the length of the whole proves that nothing else is there. For
+follow from the lengths of keys and values, and the length of the whole (with blanks: and a comparison) proves it. For
 any other text `scan_fields`, an exact scanner, decides. Both expect valid JSON with an object on top.
 Invariant: bytes outside of the replaced spans are never changed.
 """
@@ -73,13 +73,16 @@ def _layout(fields: Mapping[str, msgspec.Raw], names: Collection[str], gap: int)
 
 
 def _has_layout(body: bytes, fields: Mapping[str, msgspec.Raw]) -> bool:
-    """Whether each key stands where a gap of one blank puts it."""
+    """Whether each field stands where a gap of one blank puts it.
+
+    Values too: two blanks here and none there come to the same length and the same places of keys.
+    """
     position = 1
     for name, value in fields.items():
-        key = b'"%s": ' % name.encode()
-        if not body.startswith(key, position):
+        text = b'"%s": %b' % (name.encode(), value)
+        if not body.startswith(text, position):
             return False
-        position += len(key) + len(value) + 2
+        position += len(text) + 2
     return True
 
 

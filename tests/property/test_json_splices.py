@@ -21,11 +21,12 @@ values = st.recursive(
     max_leaves=8,
 )
 layouts = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", " : "), (",  ", ":"), (",", ": ")])
+blanks = st.sampled_from(["", " ", "  "])
 
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """JSON objects in many layouts, with keys that may come twice."""
+    """JSON objects in many layouts, regular and by hand, with keys that may come twice."""
     comma, colon = draw(layouts)
     pairs = draw(st.lists(st.tuples(keys, values), max_size=5))
     ascii_only = draw(st.booleans())
@@ -33,7 +34,10 @@ def bodies(draw: st.DrawFn) -> bytes:
     def dump(value: object) -> str:
         return json.dumps(value, separators=(comma, colon), ensure_ascii=ascii_only)
 
-    inside = comma.join(dump(key) + colon + dump(value) for key, value in pairs)
+    if draw(st.booleans()):
+        inside = comma.join(dump(key) + colon + dump(value) for key, value in pairs)
+    else:
+        inside = ",".join(draw(blanks) + dump(key) + ":" + draw(blanks) + dump(value) for key, value in pairs)
     blank = draw(st.sampled_from(["", " ", "\n\t"]))
     return f"{blank}{{{blank}{inside}{blank}}}{blank}".encode()
 
