@@ -12,13 +12,15 @@ from array import array
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
 from fluxrpc.errors import InvalidRequest
 
 T = TypeVar("T")
+Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""The place of something in a list, as providers number choices. What is none makes its text malformed."""
 
 MAX_DEPTH = 128
 """Deeper nesting is refused: no request needs it, and recursive readers behind us may break on it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fluxrpc.protocols.json_text import Index
+
 _ABSENT = msgspec.Raw(b"")
 _NOTHING = (b"", b"null", b'""')
 
@@ -46,7 +48,7 @@ class Content(msgspec.Struct):
 class Candidate(msgspec.Struct, rename="camel"):
     """One candidate, or its increment."""
 
-    index: int = 0
+    index: Index = 0
     content: Content | None = None
     finish_reason: str | None = None
     finish_message: str | None = None

@@ -6,7 +6,7 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import StreamOptions
-from fluxrpc.protocols.json_text import decode_answer
+from fluxrpc.protocols.json_text import Index, decode_answer
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
 from fluxrpc.protocols.openai.usage import USAGE, to_usage
@@ -33,7 +33,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    index: int = 0
+    index: Index = 0
     delta: _Delta | None = None
     finish_reason: str | None = None
 

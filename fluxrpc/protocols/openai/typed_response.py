@@ -11,7 +11,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fluxrpc.protocols.base import Answer
-from fluxrpc.protocols.json_text import decode_halves
+from fluxrpc.protocols.json_text import Index, decode_halves
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
 from fluxrpc.protocols.openai.usage import WireUsage, to_usage
@@ -70,7 +70,7 @@ class SaidText(Unread):
 
 
 class _Choice(msgspec.Struct):
-    index: int = 0
+    index: Index = 0
     message: SaidText | None = None
     finish_reason: str | None = None
 
@@ -124,7 +124,7 @@ def usage_of(wire: Any) -> Usage | None:
     """The counters, where they are there and no riddle."""
     try:
         return to_usage(msgspec.convert(wire, WireUsage))
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter for a lone surrogate where a counter belongs
         return None
 
 
@@ -167,8 +167,8 @@ def _choice(choice: _Choice, notes: list[TranslationNote]) -> Choice:
             notes.append(replaced(path))
     word = choice.finish_reason or ""
     reason = finish_reason(word, has_calls="tool_calls" in said.names(), has_refusal=bool(said.refusal))
-    index = max(0, choice.index)
-    return Choice(index=index, parts=parts, finish=Finish(choice_index=index, reason=reason, raw=whole_text(word)))
+    finish = Finish(choice_index=choice.index, reason=reason, raw=whole_text(word))
+    return Choice(index=choice.index, parts=parts, finish=finish)
 
 
 def _is_refused(choice: _Choice) -> bool:

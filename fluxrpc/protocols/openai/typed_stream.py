@@ -10,7 +10,7 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Batch, StreamOptions
-from fluxrpc.protocols.json_text import decode_halves
+from fluxrpc.protocols.json_text import Index, decode_halves
 from fluxrpc.protocols.openai.errors import error_of
 from fluxrpc.protocols.openai.finish import finish_reason
 from fluxrpc.protocols.openai.typed_response import SaidText, dropped, head, part_of, replaced, usage_of, whole_text
@@ -24,7 +24,7 @@ from fluxrpc.v1.usage_pb2 import Usage
 
 
 class _Choice(msgspec.Struct):
-    index: int = 0
+    index: Index = 0
     delta: SaidText | None = None
     finish_reason: str | None = None
 
@@ -105,7 +105,7 @@ class OpenAIReader(Watch):
         return step
 
     def _take_choice(self, choice: _Choice) -> int:
-        index = max(0, choice.index)
+        index = choice.index
         self.open_choice(index)
         progress = self._choices.setdefault(index, _Progress())
         said = choice.delta or SaidText()

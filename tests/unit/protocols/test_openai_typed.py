@@ -299,3 +299,10 @@ def test_halves_of_pairs_join() -> None:
         joiner.feed("\ud83d") + joiner.feed("x\ude00") + joiner.feed("\ud83d") + joiner.close() == "\ufffdx\ufffd\ufffd"
     )
     assert joiner.replaced == 3
+
+
+def test_an_odd_answer_breaks_nothing() -> None:
+    answer = b'{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":"\\ud800"}'
+    assert CODEC.read_response(answer).usage is None
+    with pytest.raises(AnswerFault):
+        CODEC.read_response(answer.replace(b'"index":0', b'"index":4294967296'))
