@@ -1,16 +1,16 @@
-"""Which headers pass, each way: by list, never by copying. Pure.
+"""Which headers of a caller reach a provider: by list, never by copying. Pure.
 
-A gateway that copies headers sends its callers' credentials to providers, and providers' cookies to callers.
+A gateway that copies headers sends its callers' credentials to providers. The other way: `protocols.headers`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fluxrpc.errors import FieldViolation, InvalidRequest
 
-__all__ = ["inbound", "outbound"]
+__all__ = ["inbound"]
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -22,12 +22,9 @@ _IN = frozenset(
         "openai-beta",
         "openai-organization",
         "openai-project",
-        "x-idempotency-key",
+        "x-client-request-id",
     }
 )
-
-_OUT = frozenset({"request-id", "retry-after", "retry-after-ms", "x-request-id"})
-_OUT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-")
 
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 """RFC 9110, 5.5, without the obsolete bytes beyond ASCII, which no two parties read alike."""
@@ -55,16 +52,3 @@ def inbound(headers: Iterable[tuple[str, str]]) -> tuple[Pairs, tuple[str, ...]]
     if violations:
         raise InvalidRequest(violations)
     return tuple(allowed), tuple(dropped)
-
-
-def outbound(headers: Mapping[str, str]) -> Pairs:
-    """What of a provider's headers (names in lower case) the caller gets, in a stable order.
-
-    A provider sends dozens of headers that mean nothing to a caller: what is left out is not reported. A value that
-    gRPC or a log could stumble over is left out too.
-    """
-    return tuple(
-        (name, headers[name])
-        for name in sorted(headers)
-        if (name in _OUT or name.startswith(_OUT_PREFIXES)) and _VALUE.fullmatch(headers[name])
-    )
