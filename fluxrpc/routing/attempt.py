@@ -19,6 +19,7 @@ from fluxrpc.routing.commit import LiveStream, open_stream
 from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.outgoing import HeaderList, outgoing
 from fluxrpc.routing.route import Route
+from fluxrpc.routing.time_limit import TimeLimits
 from fluxrpc.upstream.exchange import Exchange, OutgoingRequest
 from fluxrpc.upstream.pool import TransportPool
 
@@ -39,8 +40,9 @@ class Reply(Struct, frozen=True, kw_only=True):
 class Attempter:
     """Carries attempts out over the transports of the process."""
 
-    def __init__(self, transports: TransportPool, wall_clock: WallClock) -> None:
+    def __init__(self, transports: TransportPool, limits: TimeLimits, wall_clock: WallClock) -> None:
         self._transports = transports
+        self._limits = limits
         self._wall_clock = wall_clock
 
     async def ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
@@ -54,7 +56,7 @@ class Attempter:
         if limit is None:
             return await self._ask(route, target, bridge, options)
         try:
-            async with asyncio.timeout(limit):
+            with self._limits.within(limit):
                 return await self._ask(route, target, bridge, options)
         except TimeoutError as error:
             raise SilenceFault("attempt timeout") from error
@@ -80,7 +82,7 @@ class Attempter:
         """
         limit = options.first_token_seconds or route.desc.limits.first_token_seconds
         try:
-            async with asyncio.timeout(limit):
+            with self._limits.within(limit):
                 return await self._open(route, target, bridge, options)
         except TimeoutError as error:
             raise SilenceFault("first token timeout") from error

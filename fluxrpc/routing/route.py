@@ -24,6 +24,7 @@ from fluxrpc.resilience.door import HintDoor
 from fluxrpc.resilience.ewma import Ewma
 from fluxrpc.routing.service_endpoint import Account, Credential, ServiceEndpoint
 
+_TOUCH_SECONDS = 1.0
 ROUTE_BREAKER = BreakerSettings(failure_threshold=3, recovery_seconds=60.0)
 
 
@@ -159,6 +160,22 @@ class RouteHealth:
         """Whether nothing would be lost with it but averages: breaker closed, no hint running, nothing in flight."""
         return self.breaker.state is BreakerState.CLOSED and self.hint.shut_until <= now and self.in_flight == 0
 
+    def enter(self) -> None:
+        """One more attempt is in flight.
+
+        A busy route need not be placed anew among the last used for each of its attempts: once a second is enough to
+        tell it from an idle one.
+        """
+        self.in_flight += 1
+        if self.in_flight == 1 or self.clock() - self.last_used_at >= _TOUCH_SECONDS:
+            self.touch()
+
+    def leave(self) -> None:
+        """One less."""
+        self.in_flight -= 1
+        if self.in_flight == 0:
+            self.touch()
+
     def touch(self) -> None:
         """It was used, or its state changed by a use."""
         self.last_used_at = self.clock()
@@ -269,8 +286,7 @@ class RoutePermit:
         self._endpoint_permit = endpoint_permit
         self._route_permit = route_permit
         self._is_released = False
-        route.health.in_flight += 1
-        route.health.touch()
+        route.health.enter()
 
     def __enter__(self) -> Self:
         return self
@@ -326,5 +342,4 @@ class RoutePermit:
             self.abandon()
         if not self._is_released:
             self._is_released = True
-            self.route.health.in_flight -= 1
-            self.route.health.touch()
+            self.route.health.leave()

@@ -29,6 +29,7 @@ from fluxrpc.routing.route import Route, RoutePermit
 from fluxrpc.routing.run import Run, Started
 from fluxrpc.routing.service_endpoint import Account
 from fluxrpc.routing.table import RouteTable
+from fluxrpc.routing.time_limit import TimeLimits
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.upstream.pool import TransportPool
 from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, Attempt, TranslationNote
@@ -99,7 +100,8 @@ class Router:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._transports = TransportPool() if transports is None else transports
-        self._attempter = Attempter(self._transports, wall_clock)
+        self._limits = TimeLimits()
+        self._attempter = Attempter(self._transports, self._limits, wall_clock)
         self._settings = settings or RouterSettings()
         self._hooks = hooks or Hooks()
         self._clock = clock
@@ -200,12 +202,12 @@ class Router:
         if options.ends_at == inf:
             return await work
         left = options.ends_at - self._settings.reply_reserve_seconds - self._clock()
-        limit = asyncio.timeout(max(0.0, left))
+        limit = self._limits.within(max(0.0, left))
         try:
-            async with limit:
+            with limit:
                 return await work
         except TimeoutError:
-            if limit.expired():
+            if limit.has_expired:
                 raise run.out_of_time() from None
             raise
 

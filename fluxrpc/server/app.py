@@ -12,6 +12,7 @@ from functools import partial
 
 import grpc
 from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha.reflection_pb2_grpc import add_ServerReflectionServicer_to_server
 
 from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.config.schema import ServerSettings, Settings
@@ -53,6 +54,7 @@ class App:
     builder: CatalogBuilder
     transports: TransportPool
     router: Router
+    pipeline: Pipeline
     health: Health
     authenticator: Authenticator
     limiter: Limiter
@@ -115,16 +117,16 @@ def build_app(
         max_message_bytes=settings.server.max_message_bytes,
     )
     server = grpc.aio.server(
-        interceptors=[pipeline],
         options=channel_options(settings.server),
         maximum_concurrent_rpcs=_BACKSTOP_FACTOR * settings.server.max_concurrent_rpcs,
     )
-    add_RouterServiceServicer_to_server(RouterService(state, router), server)
+    add_RouterServiceServicer_to_server(RouterService(state, router), pipeline.registering(server))
     return App(
         state=state,
         builder=builder,
         transports=transports,
         router=router,
+        pipeline=pipeline,
         health=Health([SERVICE_NAME]),
         authenticator=authenticator,
         limiter=limiter,
@@ -170,10 +172,11 @@ async def bind(app: App) -> int:
         RuntimeError: the address cannot be used.
     """
     settings = app.state.settings.server
-    await app.health.attach(app.server)
+    services = app.pipeline.registering(app.server)
+    await app.health.attach(services)
     if settings.reflection:
         names = (SERVICE_NAME, "grpc.health.v1.Health", reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, app.server)
+        add_ServerReflectionServicer_to_server(reflection.aio.ReflectionServicer(service_names=names), services)
     address = str(settings.listen)
     if settings.tls is None:
         return app.server.add_insecure_port(address)

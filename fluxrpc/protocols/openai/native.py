@@ -20,6 +20,7 @@ from fluxrpc.protocols.base import (
     WireRequest,
 )
 from fluxrpc.protocols.json_scan import Edit, find_spans, insert_first
+from fluxrpc.protocols.json_text import JsonFault, decode_answer
 from fluxrpc.protocols.native_request import (
     BodySplices,
     Change,
@@ -33,7 +34,7 @@ from fluxrpc.protocols.native_request import (
 )
 from fluxrpc.protocols.openai import errors
 from fluxrpc.protocols.openai.stream import OpenAIWatch
-from fluxrpc.protocols.openai.usage import USAGE, to_usage
+from fluxrpc.protocols.openai.usage import USAGE, WireUsage, to_usage
 from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
 
@@ -52,12 +53,21 @@ class _Choice(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
+    usage: WireUsage | None = None
+
+
+class _OddCompletion(msgspec.Struct):
+    """An answer whose usage may be anything: good to know, and no reason to refuse the rest."""
+
+    choices: list[_Choice]
+    model: str | None = None
     usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 _OPTIONS = msgspec.json.Decoder(Fields)
 _REPLACED = frozenset({"model", "stream", "stream_options"})
 _COMPLETION = msgspec.json.Decoder(_Completion)
+_ODD_COMPLETION = msgspec.json.Decoder(_OddCompletion)
 # `file: {"file_id": …}` and `image_file` of copies. An audio answer's id lives an hour and has no key of its own.
 _STATE = StateMarks(keys=("file_id",))
 
@@ -91,15 +101,18 @@ class OpenAINative:
 
     def read_answer(self, body: bytes) -> Answer:
         """See `NativeCodec.read_answer`."""
-        completion = read_whole(_COMPLETION, body, errors.error_of)
-        if not completion.choices:
+        try:
+            usual = decode_answer(_COMPLETION, body)
+        except JsonFault:
+            odd = read_whole(_ODD_COMPLETION, body, errors.error_of)
+            usual = _Completion(odd.choices, odd.model, read_loosely(USAGE, odd.usage))
+        if not usual.choices:
             raise explain_answer(body, errors.error_of)
-        usage = read_loosely(USAGE, completion.usage)
         return Answer(
             body=body,
-            usage=to_usage(usage) if usage else None,
-            served_model=completion.model or "",
-            refused=any(map(_is_refused, completion.choices)),
+            usage=to_usage(usual.usage) if usual.usage else None,
+            served_model=usual.model or "",
+            refused=any(map(_is_refused, usual.choices)),
         )
 
     def watch(self, options: StreamOptions) -> AnswerStream:

@@ -1,7 +1,7 @@
-"""The one gRPC interceptor: it takes each call through the stages, to its behaviour and back.
+"""What stands between gRPC and a servicer: it takes each call through the stages, to its behaviour and back.
 
-A chain of gRPC interceptors is walked again for every call and sees four kinds of handlers; here each method is wrapped
-once, and a call has one frame of ours around its behaviour, which holds:
+Not a `grpc.aio.ServerInterceptor`: a chain of those is walked again, as coroutines, for every call. Here each method is
+wrapped once, when it is first called, and a call has one frame of ours around its behaviour, which holds:
 
 * the errors, outside of everything: whatever is raised leaves as a status (`errors.abort`);
 * the stages, entered in order and left in reverse on every way out;
@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
@@ -38,8 +38,8 @@ _FACTORIES = {
 }
 
 
-class Pipeline(grpc.aio.ServerInterceptor):
-    """Applies `stages`, outermost first, to every method of the server.
+class Pipeline:
+    """Applies `stages`, outermost first, to every method that is registered through `registering`.
 
     `max_message_bytes` holds for requests that are not streams, and for every answer.
     """
@@ -48,24 +48,17 @@ class Pipeline(grpc.aio.ServerInterceptor):
         self._stages = tuple(stages)
         self._clock = clock
         self._max_message_bytes = max_message_bytes
-        self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """The wrapped handler; None (UNIMPLEMENTED) for a method that nobody serves, which is not remembered."""
-        method = handler_call_details.method
-        handler = self._handlers.get(method)
-        if handler is None:
-            original = await continuation(handler_call_details)
-            if original is None:
-                return None
-            handler = self._handlers[method] = self._wrap(method, original)
-        return handler
+    def registering(self, server: grpc.aio.Server) -> grpc.aio.Server:
+        """The server as generated code takes it to add a servicer: what is added passes the stages."""
+        return cast("grpc.aio.Server", _Registering(self, server))
 
-    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+    def wrapped(self, handler: grpc.GenericRpcHandler) -> grpc.GenericRpcHandler:
+        """A handler of services whose methods pass the stages."""
+        return _WrappedServices(self, handler)
+
+    def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        """One method with the stages around it."""
         arity, factory = _FACTORIES[bool(handler.request_streaming), bool(handler.response_streaming)]
         codec = MessageCodec(handler, self._max_message_bytes)
         served = Served(
@@ -82,6 +75,41 @@ class Pipeline(grpc.aio.ServerInterceptor):
             # A write to a stream happens within the behaviour, so what its serializer raises passes the stages.
             response_serializer=codec.write if handler.response_streaming else None,
         )
+
+
+class _WrappedServices(grpc.GenericRpcHandler):
+    """Finds each method once, wraps it, and remembers it. A method that nobody serves is not remembered."""
+
+    def __init__(self, pipeline: Pipeline, handler: grpc.GenericRpcHandler) -> None:
+        self._pipeline = pipeline
+        self._handler = handler
+        self._known: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """The wrapped method; None (UNIMPLEMENTED) where nobody serves it."""
+        method = handler_call_details.method
+        known = self._known.get(method)
+        if known is None:
+            found = self._handler.service(handler_call_details)
+            if found is None:
+                return None
+            known = self._known[method] = self._pipeline.wrap(method, found)
+        return known
+
+
+class _Registering:
+    """Stands for a server while servicers are added to it."""
+
+    def __init__(self, pipeline: Pipeline, server: grpc.aio.Server) -> None:
+        self._pipeline = pipeline
+        self._server = server
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Add them wrapped."""
+        self._server.add_generic_rpc_handlers(tuple(map(self._pipeline.wrapped, handlers)))
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
+        """Nothing: a registered method would be found without its stages."""
 
 
 class Served:

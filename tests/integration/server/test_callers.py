@@ -201,9 +201,11 @@ async def test_the_metrics_of_calls(sim: Simulator) -> None:
         await server.stub.Execute(native("openai", "m"))
         await failure(server.stub.Execute(native("openai", "nobody")))
         url = f"http://127.0.0.1:{server.server.metrics_port}/metrics"
+        server.settle()
         before = await asyncio.to_thread(_fetch, url)
         await failure(server.stub.Execute(native("openai", "twin")))
         await failure(server.stub.Execute(native("openai", "dead")))
+        server.settle()
         after = await asyncio.to_thread(_fetch, url)
     assert 'fluxrpc_requests_total{model="m",reason="OK"} 1.0' in before
     assert 'reason="UNKNOWN_MODEL"} 1.0' in before

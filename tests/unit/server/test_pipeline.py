@@ -13,7 +13,9 @@ from google.protobuf.duration_pb2 import Duration
 
 from fluxrpc.errors import AnswerTooLarge, FluxError, GrpcCode, InvalidRequest, RequestTooLarge
 from fluxrpc.server.call import Call, current_call
+from fluxrpc.server.interceptors.auth import Authenticator, Callers
 from fluxrpc.server.interceptors.codec import MessageCodec
+from fluxrpc.server.interceptors.limits import Limiter
 from fluxrpc.server.interceptors.pipeline import Pipeline, Served, write_out
 from fluxrpc.server.interceptors.stage import Metadata, Stage
 
@@ -214,21 +216,57 @@ def test_messages_and_their_limit() -> None:
         _codec(100).read(b"\xff")
 
 
-async def test_each_method_is_wrapped_once_and_nobodys_method_never() -> None:
+class Recorded(Stage):
+    """Remembers who came and went."""
+
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self._name = name
+        self._seen = seen
+
+    def concerns(self, method: str) -> bool:
+        self._seen.append(method)
+        return True
+
+    def enter(self, call: Call, context: Any, metadata: Metadata) -> None:
+        self._seen.append(f"in {self._name}")
+
+    def leave(self, call: Call) -> None:
+        self._seen.append(f"out {self._name}")
+
+
+async def _echo(request: Any, _context: Any) -> Any:
+    return request
+
+
+async def test_stages_are_entered_in_order_and_left_in_reverse() -> None:
+    seen: list[str] = []
+    pipeline = Pipeline([Recorded("a", seen), Recorded("b", seen)], clock=lambda: 1.0, max_message_bytes=100)
+    handler = grpc.unary_unary_rpc_method_handler(_echo, Duration.FromString, Duration.SerializeToString)
+    data = Duration(seconds=5).SerializeToString()
+    wrapped = cast("Any", pipeline.wrap("/m", handler))
+    assert await wrapped.unary_unary(data, Context()) == data
+    assert seen == ["/m", "/m", "in a", "in b", "out b", "out a"]
+
+
+def test_each_method_is_wrapped_once_and_nobodys_method_never() -> None:
     asked: list[str] = []
 
-    async def serve(request: Any, _context: Any) -> Any:
-        return request
+    class Services(grpc.GenericRpcHandler):
+        def service(self, handler_call_details: Any) -> Any:
+            asked.append(handler_call_details.method)
+            handler = grpc.unary_unary_rpc_method_handler(_echo, Duration.FromString, Duration.SerializeToString)
+            return handler if handler_call_details.method == "/known" else None
 
-    async def find(details: Any) -> Any:
-        asked.append(details.method)
-        handler = grpc.unary_unary_rpc_method_handler(serve, Duration.FromString, Duration.SerializeToString)
-        return handler if details.method == "/known" else None
-
-    pipeline = Pipeline([], clock=lambda: 1.0, max_message_bytes=100)
+    wrapped = Pipeline([], clock=lambda: 1.0, max_message_bytes=100).wrapped(Services())
     known, unknown = (cast("Any", type("Details", (), {"method": method})) for method in ("/known", "/unknown"))
-    first = await pipeline.intercept_service(find, known)
+    first = wrapped.service(known)
     assert first is not None
-    assert await pipeline.intercept_service(find, known) is first
-    assert [await pipeline.intercept_service(find, unknown) for _ in range(2)] == [None, None]
+    assert wrapped.service(known) is first
+    assert [wrapped.service(unknown) for _ in range(2)] == [None, None]
     assert asked == ["/known", "/unknown", "/unknown"]
+
+
+def test_which_calls_pass_which_stages() -> None:
+    execute, health, reflection = "/fluxrpc.v1.RouterService/Execute", "/grpc.health.v1.Health/Check", "/grpc.r.v1/X"
+    assert [Limiter(1).concerns(method) for method in (execute, health, reflection)] == [True, False, False]
+    assert [Authenticator(Callers({})).concerns(m) for m in (execute, health, reflection)] == [True, False, True]
