@@ -16,6 +16,7 @@ from typing import Any, NoReturn, final
 
 from fluxrpc.clock import Monotonic, monotonic
 from fluxrpc.protocols.base import Protocol, WireOptions
+from fluxrpc.protocols.base_url import check_base_url
 from fluxrpc.resilience.breaker import BreakerSettings, BreakerState, CircuitBreaker
 from fluxrpc.resilience.door import CREDENTIAL_SHUT_SECONDS, CredentialDoor
 from fluxrpc.upstream.address import AuthStyle
@@ -33,7 +34,7 @@ class Service:
     """A provider: its name, and one base URL for each protocol that it serves.
 
     Raises:
-        ValueError: no name, or no protocol.
+        ValueError: no name, no protocol, or a base URL that cannot be used.
     """
 
     name: str
@@ -55,6 +56,11 @@ class Service:
             raise ValueError(f"service {self.name!r} speaks no protocol")
         # A copy of our own, in the order of preference: what is handed in may change later, we may not.
         urls = {Protocol(spoken): self.base_urls[spoken] for spoken in Protocol if spoken in self.base_urls}
+        for protocol, url in urls.items():
+            try:
+                check_base_url(url)
+            except ValueError as error:
+                raise ValueError(f"service {self.name!r}, base URL of {protocol}: {error}") from None
         object.__setattr__(self, "base_urls", MappingProxyType(urls))
 
     def target_protocol(self, caller_protocol: Protocol | None) -> Protocol:

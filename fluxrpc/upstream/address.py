@@ -7,19 +7,11 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from fluxrpc.protocols.base import Protocol
 
-__all__ = ["PATHS", "AuthStyle", "auth_headers", "checked_base_url", "gemini_path", "join", "model_segment"]
-
-PATHS: dict[Protocol, str] = {
-    Protocol.OPENAI: "/v1/chat/completions",
-    Protocol.ANTHROPIC: "/v1/messages",
-    Protocol.COHERE: "/v2/chat",
-    Protocol.RESPONSES: "/v1/responses",
-}
-"""Gemini is missing: its path holds the model (`gemini_path`)."""
+__all__ = ["AuthStyle", "auth_headers", "join"]
 
 _VERSION_PATTERN = r"v\d+(?:(?:alpha|beta)\d*)?"
 _VERSION = re.compile(_VERSION_PATTERN, re.ASCII)
@@ -36,12 +28,6 @@ _COMPLETE_BASE = re.compile(
     re.ASCII,
 )
 """Paths of base URLs that have decided the version already; to all others the protocol adds its own."""
-
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
-
-_UNSAFE = re.compile(r"[^\x21-\x7e]")
-
-_GEMINI_COLLECTIONS = ("models", "tunedModels")
 
 
 class AuthStyle(StrEnum):
@@ -67,37 +53,10 @@ ANTHROPIC_VERSION = "2023-06-01"
 """Required by the API; a caller's own choice wins (https://docs.claude.com/en/api/versioning)."""
 
 
-def checked_base_url(url: str) -> str:
-    """The base URL without trailing slashes, if it can be used.
-
-    Raises:
-        ValueError: with what is wrong, never with the URL itself: it may hold a password.
-    """
-    if _UNSAFE.search(url):
-        raise ValueError("a base URL holds printable ASCII only, and no spaces")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ValueError("not a URL, or its port is not a number up to 65535") from error
-    if parts.scheme not in {"http", "https"}:
-        raise ValueError("a base URL begins with http:// or https://")
-    if "@" in parts.netloc:
-        raise ValueError("a base URL holds no user or password: name the key as the credential")
-    host = parts.netloc.rsplit(":", 1)[0] if port is not None else parts.netloc.removesuffix(":")
-    if not _HOST.fullmatch(host):
-        raise ValueError("a base URL needs a host name or address")
-    if parts.fragment or url.endswith("#"):
-        raise ValueError("a base URL has no fragment (#…)")
-    if "\\" in url or any(piece in {".", ".."} for piece in parts.path.split("/")):
-        raise ValueError("a base URL has no backslash and no . or .. in its path")
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/")))
-
-
 def join(base_url: str, protocol_path: str) -> str:
     """The URL to call: the base's own version replaces the version of the protocol's path; both queries are kept.
 
-    `base_url` must have passed `checked_base_url`, `protocol_path` begins with a slash.
+    `base_url` must have passed `protocols.base_url.check_base_url`, `protocol_path` begins with a slash.
 
     >>> join("https://api.openai.com/v1", "/v1/chat/completions")
     'https://api.openai.com/v1/chat/completions'
@@ -118,32 +77,10 @@ def join(base_url: str, protocol_path: str) -> str:
     return urlunsplit(joined)
 
 
-def model_segment(model: str) -> str:
-    """The model name as one path segment: no name can leave it.
-
-    >>> model_segment("a/../b?c")
-    'a%2F..%2Fb%3Fc'
-    """
-    escaped = quote(model, safe="", errors="surrogatepass")
-    # A segment of dots alone is resolved away by clients and servers (RFC 3986, 5.2.4).
-    return escaped.replace(".", "%2E") if escaped.strip(".") == "" else escaped
-
-
-def gemini_path(model: str, *, stream: bool) -> str:
-    """The path of generateContent, with or without the collection in the model's name."""
-    collection, slash, name = model.partition("/")
-    if not slash or collection not in _GEMINI_COLLECTIONS or not name:
-        collection, name = "models", model
-    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
-    return f"/v1beta/{collection}/{model_segment(name)}:{method}"
-
-
-def auth_headers(
-    protocol: Protocol, secret: str, *, style: AuthStyle | None = None, anthropic_version: str | None = None
-) -> tuple[tuple[str, str], ...]:
+def auth_headers(protocol: Protocol, secret: str, *, style: AuthStyle | None = None) -> tuple[tuple[str, str], ...]:
     """The headers that a service needs to know us by.
 
-    `style` overrides the protocol's own; `anthropic_version` is the caller's choice if it sent one.
+    `style` overrides the protocol's own.
     """
     style = style or _STYLES[protocol]
     headers: list[tuple[str, str]] = []
@@ -151,6 +88,6 @@ def auth_headers(
         headers.append(("authorization", f"Bearer {secret}"))
     elif style is not AuthStyle.NONE:
         headers.append((style.value, secret))
-    if protocol is Protocol.ANTHROPIC and anthropic_version is None:
+    if protocol is Protocol.ANTHROPIC:
         headers.append(("anthropic-version", ANTHROPIC_VERSION))
     return tuple(headers)

@@ -57,6 +57,7 @@ _FAULTS: tuple[tuple[type[Exception], type[AttemptError], str], ...] = (
     (aiohttp.ClientPayloadError, AnswerFault, "body cut"),
     (aiohttp.ClientResponseError, AnswerFault, "not HTTP, or its head is over the limit"),
     (aiohttp.InvalidURL, NetworkFault, "address not usable"),
+    (UnicodeError, NetworkFault, "name not resolved"),  # of a host name that no resolver takes
 )
 """The one table from aiohttp's exceptions to ours, first match wins. What is not in it is a reset connection."""
 
@@ -173,7 +174,7 @@ class AiohttpTransport(ClientLife):
             except BaseException:
                 response.close()
                 raise
-        except (AttemptError, aiohttp.ClientError, OSError) as error:
+        except (AttemptError, aiohttp.ClientError, OSError, UnicodeError) as error:
             sending.abort()
             if self._closed:
                 raise LocalFault("transport closed") from error

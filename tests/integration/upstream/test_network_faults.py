@@ -56,6 +56,11 @@ async def test_no_such_host(transport: Transport, outgoing: Make, monkeypatch: p
     assert caught.value.detail == "name not resolved"
 
 
+async def test_a_host_that_no_resolver_takes(transport: Transport, outgoing: Make) -> None:
+    with pytest.raises(NetworkFault):
+        await transport.send(outgoing(f"http://{'a' * 64}/"))
+
+
 async def test_connecting_takes_too_long(transport: Transport, outgoing: Make) -> None:
     with socket.socket() as full:  # a listener with a full queue drops the next SYN
         full.bind(("127.0.0.1", 0))

@@ -37,6 +37,8 @@ def test_a_service_needs_a_name_and_a_protocol() -> None:
         Service(name="", base_urls={Protocol.OPENAI: "http://o"})
     with pytest.raises(ValueError, match="protocol"):
         Service(name="svc", base_urls={})
+    with pytest.raises(ValueError, match=r"'svc', base URL of openai: expected a URL .* host or port"):
+        Service(name="svc", base_urls={Protocol.OPENAI: "http://a..b"})
 
 
 @pytest.mark.parametrize(
