@@ -1,4 +1,4 @@
-"""The `fluxrpc` command. Each subcommand has a module of its own, imported only when it runs: `check` needs no grpc."""
+"""The `fluxrpc` command. Each subcommand has a module of its own, imported only when it runs: help needs no grpc."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fluxrpc.cli.environment import prepare_grpc
 from fluxrpc.cli.faults import exit_with_faults
 from fluxrpc.config.loader import load
+from fluxrpc.config.schema import Settings
 from fluxrpc.config.summary import RouteRow, Summary, summarise
-from fluxrpc.errors import ConfigError
+from fluxrpc.errors import ConfigError, ConfigFault
 
 
 @click.command(name="check")
@@ -29,9 +32,38 @@ def command(path: Path) -> None:
     """
     try:
         settings = load(path)
+        _check_files(settings, str(path))
     except ConfigError as error:
         exit_with_faults(error)
     show(summarise(settings), Console(highlight=False))
+
+
+def _check_files(settings: Settings, path: str) -> None:
+    """Raise `ConfigError` for certificates and keys that are there and cannot be used."""
+    faults = [*_unusable_files(settings, path)]
+    if faults:
+        raise ConfigError(faults)
+
+
+def _unusable_files(settings: Settings, path: str) -> Iterator[ConfigFault]:
+    """What the server, which reads these files, says of them."""
+    tls, services = settings.server.tls, [s for s in settings.services.values() if s.http.ca is not None]
+    if tls is None and not services:
+        return
+    prepare_grpc()
+    from fluxrpc.server.catalog import services_of  # noqa: PLC0415  # after the environment
+    from fluxrpc.server.tls import CertificateError, server_credentials  # noqa: PLC0415  # likewise
+
+    for service in services:
+        try:
+            services_of(replace(settings, services={service.name: service}))
+        except ConfigError as error:
+            yield from error.faults
+    try:
+        if tls is not None:
+            server_credentials(tls)
+    except CertificateError as error:
+        yield ConfigFault(file=path, line=1, path="server.tls", message=f"cannot be used: {error}")
 
 
 def show(summary: Summary, console: Console) -> None:

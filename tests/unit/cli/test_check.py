@@ -96,3 +96,20 @@ def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [str(tmp_path / "none.yaml")])
     assert done.exit_code == 1
     assert "cannot be read" in done.stderr
+
+
+def test_files_that_are_no_certificates_are_faults_too(tmp_path: Path) -> None:
+    for name in ("odd.pem", "one.pem", "two.pem"):
+        (tmp_path / name).write_text("no certificate")
+    trusting = SERVICES.replace("}}\n", "}, http: {ca: one.pem}}\n", 1).replace(
+        '2/v1"}}', '2/v1"}, http: {ca: two.pem}}'
+    )
+    done = check(tmp_path, trusting + PLAIN + "server: {tls: {cert: odd.pem, key: odd.pem}}\n")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    *faults, count = done.stderr.splitlines()
+    assert count == "3 faults"
+    assert faults[:2] == [
+        f"{tmp_path}/{name}.pem:1: services.{name}.http.ca: expected certificates in PEM" for name in ("one", "two")
+    ]
+    assert faults[2].startswith(f"{tmp_path}/config.yaml:1: server.tls: cannot be used: {tmp_path}/odd.pem")
