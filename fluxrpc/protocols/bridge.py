@@ -129,11 +129,6 @@ def read_request(protocol: Protocol, body: bytes) -> CallerRequest:
     return CallerRequest(protocol=protocol, body=body, head=NATIVE[protocol].read_head(body))
 
 
-def can_bridge(caller: Protocol | None, target: Protocol) -> bool:
-    """Whether there is a translator between a caller's protocol (None: typed) and a route's."""
-    return target in TYPED if caller is None else caller == target
-
-
 def open_bridge(request: CallerRequest, target: Protocol) -> Bridge:
     """The bridge for a request to a route of protocol `target`.
 

@@ -1,4 +1,4 @@
-"""The caller's deadline as a value: what is left, whether an attempt is still worth starting, when to answer.
+"""The caller's deadline as a value: whether an attempt is still worth starting, when to answer.
 
 The answer must leave a little before the end, or its details arrive after the caller has hung up.
 """
@@ -20,25 +20,11 @@ class Deadline(Struct, frozen=True, kw_only=True):
     reply_reserve_seconds: float = REPLY_RESERVE_SECONDS
     """The answer leaves this long before the end."""
 
-    @classmethod
-    def after(cls, seconds: float, now: float) -> Deadline:
-        """The deadline of a call that may take `seconds` from `now`."""
-        return cls(ends_at=now + seconds)
-
     @property
     def answer_by(self) -> float:
         """The moment at which the caller is answered, whatever is still running."""
         return self.ends_at - self.reply_reserve_seconds
 
-    def remaining(self, now: float) -> float:
-        """Seconds left; never negative."""
-        return max(0.0, self.ends_at - now)
-
     def admits_attempt(self, now: float) -> bool:
         """Whether an attempt that starts at `now` has enough time left."""
         return self.ends_at - now >= self.min_attempt_seconds
-
-    def attempt_budget(self, now: float, limit_seconds: float | None = None) -> float:
-        """Seconds that an attempt starting at `now` may take: until `answer_by`, and no longer than its own limit."""
-        budget = max(0.0, self.answer_by - now)
-        return budget if limit_seconds is None else min(budget, limit_seconds)

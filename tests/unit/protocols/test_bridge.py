@@ -8,7 +8,6 @@ from fluxrpc.errors import Outcome, ProviderError, TranslationMissing
 from fluxrpc.protocols.base import Protocol, RequestHead, StreamOptions, WireOptions
 from fluxrpc.protocols.bridge import (
     CallerRequest,
-    can_bridge,
     native_bridge,
     open_bridge,
     read_request,
@@ -20,13 +19,6 @@ from fluxrpc.v1.message_pb2 import ROLE_USER, Message, MessageRequest, ProviderS
 HELLO = MessageRequest(messages=[Message(role=ROLE_USER, text="Hello")])
 ANSWER = b'{"model":"m","choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}'
 USAGE_FRAME = b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n'
-
-
-def test_what_can_be_bridged() -> None:
-    assert can_bridge(Protocol.COHERE, Protocol.COHERE)
-    assert not can_bridge(Protocol.COHERE, Protocol.OPENAI)
-    assert can_bridge(None, Protocol.OPENAI)
-    assert not can_bridge(None, Protocol.GEMINI)
 
 
 def test_a_native_request() -> None:

@@ -35,7 +35,7 @@ class Request(World):
     ) -> Plan:
         return Plan(
             table=RouteTable(routes),
-            deadline=Deadline.after(self.seconds, self.now),
+            deadline=Deadline(ends_at=self.now + self.seconds),
             max_attempts=max_attempts,
             pinned_to=pinned_to,
             passed_over=frozenset(passed_over),
