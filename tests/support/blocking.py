@@ -1,4 +1,4 @@
-"""Calls of our code that would block the event loop raise, in tests that ask for `no_blocking`."""
+"""Calls of our code that would block the event loop raise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ grpc.aio.init_grpc_aio()
 
 
 @pytest.fixture(autouse=True)
-def no_blocking() -> Iterator[None]:
-    """Import it into a `conftest.py` to guard every test below that folder."""
+def no_blocking(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Guards every test that does not say `may_block` and why."""
+    if request.node.get_closest_marker("may_block"):
+        yield
+        return
     # Only what our own code does counts: the tests themselves may read files.
     with blockbuster_ctx("fluxrpc"):
         yield

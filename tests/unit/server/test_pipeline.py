@@ -136,6 +136,7 @@ async def test_what_a_write_raises_otherwise_is_an_error() -> None:
         await write_out(cast("Any", Ends().stream(None, None)), Full())
 
 
+@pytest.mark.may_block("the log reads the source for its traceback")
 @pytest.mark.parametrize(
     ("error", "code", "reason"),
     [
@@ -169,6 +170,7 @@ async def test_what_another_servicer_said_stands() -> None:
     assert context.aborted is None
 
 
+@pytest.mark.may_block("the log reads the source for its traceback")
 async def test_an_error_that_cannot_be_written_is_a_bug_like_any_other() -> None:
     class Odd(FluxError):
         reason = cast("str", object())
