@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.anthropic import errors
 from fluxrpc.protocols.anthropic.stream import AnthropicWatch
 from fluxrpc.protocols.anthropic.usage import USAGE, to_usage
-from fluxrpc.protocols.base import (
-    Answer,
-    AnswerStream,
-    Headers,
-    Protocol,
-    RequestHead,
-    StreamOptions,
-    WireOptions,
-    WireRequest,
-)
+from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
+from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import (
     StateMarks,
     is_present,
@@ -25,7 +16,6 @@ from fluxrpc.protocols.native_request import (
     read_model_head,
     write_body,
 )
-from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
 
 PATH = "/v1/messages"
@@ -48,10 +38,13 @@ _MESSAGE = msgspec.json.Decoder(_Message)
 _STATE = StateMarks(keys=("file_id",))
 
 
-class AnthropicNative:
+class AnthropicNative(NativeParts):
     """The native codec of Anthropic Messages."""
 
     protocol = Protocol.ANTHROPIC
+    error_rows = errors.ROWS
+    watcher = AnthropicWatch
+    write_error = staticmethod(errors.write_error)
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
@@ -82,18 +75,6 @@ class AnthropicNative:
             served_model=message.model or "",
             refused=message.stop_reason == "refusal",
         )
-
-    def watch(self, options: StreamOptions) -> AnswerStream:
-        """See `NativeCodec.watch`."""
-        return AnthropicWatch(options)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
-        """See `NativeCodec.read_error`."""
-        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
-
-    def write_error(self, status: int, message: str, code: str) -> bytes:
-        """See `NativeCodec.write_error`."""
-        return errors.write_error(status, message, code)
 
 
 def _names_container(container: msgspec.Raw | None) -> bool:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import (
-    Answer,
-    AnswerStream,
-    Headers,
-    Protocol,
-    RequestHead,
-    StreamOptions,
-    WireOptions,
-    WireRequest,
-)
+from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
 from fluxrpc.protocols.cohere import errors
 from fluxrpc.protocols.cohere.finish import FAILURES
 from fluxrpc.protocols.cohere.stream import CohereWatch
 from fluxrpc.protocols.cohere.usage import USAGE, to_usage
+from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import read_fields, read_model_head, write_body
-from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import read_loosely, read_whole
 
 PATH = "/v2/chat"
@@ -39,10 +29,13 @@ class _Answer(msgspec.Struct):
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
-class CohereNative:
+class CohereNative(NativeParts):
     """The native codec of Cohere Chat version 2."""
 
     protocol = Protocol.COHERE
+    error_rows = errors.ROWS
+    watcher = CohereWatch
+    write_error = staticmethod(errors.write_error)
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
@@ -63,15 +56,3 @@ class CohereNative:
             raise errors.error_of(b'{"message":"the generation failed","code":"%s"}' % code)
         usage = read_loosely(USAGE, answer.usage)
         return Answer(body=body, usage=to_usage(usage) if usage else None)
-
-    def watch(self, options: StreamOptions) -> AnswerStream:
-        """See `NativeCodec.watch`."""
-        return CohereWatch(options)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
-        """See `NativeCodec.read_error`."""
-        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
-
-    def write_error(self, status: int, message: str, code: str) -> bytes:
-        """See `NativeCodec.write_error`."""
-        return errors.write_error(status, message, code)

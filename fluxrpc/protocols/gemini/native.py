@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from fluxrpc.errors import InvalidRequest, ProviderError
-from fluxrpc.protocols.base import (
-    Answer,
-    AnswerStream,
-    Headers,
-    Protocol,
-    RequestHead,
-    StreamOptions,
-    WireOptions,
-    WireRequest,
-)
+from fluxrpc.errors import InvalidRequest
+from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
 from fluxrpc.protocols.gemini import errors
 from fluxrpc.protocols.gemini.finish import is_refusal
 from fluxrpc.protocols.gemini.frames import RESPONSE
 from fluxrpc.protocols.gemini.stream import GeminiWatch
 from fluxrpc.protocols.gemini.usage import USAGE, to_usage
+from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import StateMarks, is_present, read_fields
-from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole, says_something
 
 VERSION = "/v1beta"
@@ -34,10 +25,13 @@ _STATE = StateMarks(keys=("fileUri", "file_uri"))
 _HANDLES = ("cachedContent", "cached_content", "continuationToken", "continuation_token")
 
 
-class GeminiNative:
+class GeminiNative(NativeParts):
     """The native codec of Gemini generateContent."""
 
     protocol = Protocol.GEMINI
+    error_rows = errors.ROWS
+    watcher = GeminiWatch
+    write_error = staticmethod(errors.write_error)
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
@@ -70,18 +64,6 @@ class GeminiNative:
             served_model=response.model_version or "",
             refused=bool(response.block_reason) or any(map(is_refusal, words)),
         )
-
-    def watch(self, options: StreamOptions) -> AnswerStream:
-        """See `NativeCodec.watch`."""
-        return GeminiWatch(options)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
-        """See `NativeCodec.read_error`."""
-        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
-
-    def write_error(self, status: int, message: str, code: str) -> bytes:
-        """See `NativeCodec.write_error`."""
-        return errors.write_error(status, message, code)
 
 
 def _model_path(model: str) -> str:

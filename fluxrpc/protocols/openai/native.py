@@ -8,19 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.errors import InvalidRequest, ProviderError
-from fluxrpc.protocols.base import (
-    Answer,
-    AnswerStream,
-    Headers,
-    Protocol,
-    RequestHead,
-    StreamOptions,
-    WireOptions,
-    WireRequest,
-)
+from fluxrpc.errors import InvalidRequest
+from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
 from fluxrpc.protocols.json_scan import Edit, find_spans, insert_first
 from fluxrpc.protocols.json_text import JsonFault, decode_answer
+from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import (
     BodySplices,
     Change,
@@ -35,7 +27,6 @@ from fluxrpc.protocols.native_request import (
 from fluxrpc.protocols.openai import errors
 from fluxrpc.protocols.openai.stream import OpenAIWatch
 from fluxrpc.protocols.openai.usage import USAGE, WireUsage, to_usage
-from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
 
 PATH = "/v1/chat/completions"
@@ -72,10 +63,13 @@ _ODD_COMPLETION = msgspec.json.Decoder(_OddCompletion)
 _STATE = StateMarks(keys=("file_id",))
 
 
-class OpenAINative:
+class OpenAINative(NativeParts):
     """The native codec of OpenAI Chat Completions."""
 
     protocol = Protocol.OPENAI
+    error_rows = errors.ROWS
+    watcher = OpenAIWatch
+    write_error = staticmethod(errors.write_error)
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
@@ -114,18 +108,6 @@ class OpenAINative:
             served_model=usual.model or "",
             refused=any(map(_is_refused, usual.choices)),
         )
-
-    def watch(self, options: StreamOptions) -> AnswerStream:
-        """See `NativeCodec.watch`."""
-        return OpenAIWatch(options)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
-        """See `NativeCodec.read_error`."""
-        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
-
-    def write_error(self, status: int, message: str, code: str) -> bytes:
-        """See `NativeCodec.write_error`."""
-        return errors.write_error(status, message, code)
 
 
 def _asks_usage(options: msgspec.Raw | None) -> bool:

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import (
-    Answer,
-    AnswerStream,
-    Headers,
-    Protocol,
-    RequestHead,
-    StreamOptions,
-    WireOptions,
-    WireRequest,
-)
+from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
+from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import (
     StateMarks,
     is_present,
@@ -21,7 +12,6 @@ from fluxrpc.protocols.native_request import (
     without_stream_options,
     write_body,
 )
-from fluxrpc.protocols.provider_error import read_error
 from fluxrpc.protocols.responses import errors
 from fluxrpc.protocols.responses.response import RESPONSE
 from fluxrpc.protocols.responses.stream import ResponsesWatch
@@ -36,10 +26,13 @@ _INPUT_STATE = StateMarks(keys=("encrypted_content", "file_id"), types=("item_re
 _TOOL_STATE = StateMarks(keys=("vector_store_ids", "container", "file_ids"))
 
 
-class ResponsesNative:
+class ResponsesNative(NativeParts):
     """The native codec of OpenAI Responses."""
 
     protocol = Protocol.RESPONSES
+    error_rows = errors.ROWS
+    watcher = ResponsesWatch
+    write_error = staticmethod(errors.write_error)
 
     def read_head(self, body: bytes) -> RequestHead:
         """See `NativeCodec.read_head`."""
@@ -72,15 +65,3 @@ class ResponsesNative:
             served_model=response.model or "",
             refused=response.is_refused,
         )
-
-    def watch(self, options: StreamOptions) -> AnswerStream:
-        """See `NativeCodec.watch`."""
-        return ResponsesWatch(options)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> ProviderError:
-        """See `NativeCodec.read_error`."""
-        return read_error(self.protocol, errors.ROWS, status, headers, body, now=now)
-
-    def write_error(self, status: int, message: str, code: str) -> bytes:
-        """See `NativeCodec.write_error`."""
-        return errors.write_error(status, message, code)
