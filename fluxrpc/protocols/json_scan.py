@@ -18,9 +18,10 @@ import msgspec
 from fluxrpc.errors import InvalidRequest
 
 _SPACE = b" \t\n\r"
-_KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+# Possessive, or a key of millions of escapes would be remembered step by step.
+_KEY = re.compile(rb'[ \t\n\r]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 _AFTER = re.compile(rb"[ \t\n\r]*[,}]")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[\w.+-]+', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[\w.+-]+', re.DOTALL)
 _CLOSING_BRACE = ord("}")
 _COMMA = ord(",")
 _OPENING = (b"[", b"{")

@@ -24,9 +24,18 @@ Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 MAX_DEPTH = 128
 """Deeper nesting is refused: no request needs it, and recursive readers behind us may break on it."""
+MAX_FIELDS = 1024
+"""More fields on top are refused: no request has a tenth of them, and each costs us a hundred times its bytes.
+
+They are counted only in bodies with ten times as many colons: below that their number does no harm.
+"""
 
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")
+_NO_PUNCTUATION = bytes(c for c in range(256) if c not in b"[]{}:")
+_OPENS, _CLOSES = 1, 255  # what `_STEPS` makes of brackets
+_FEW_COLONS = 10 * MAX_FIELDS
+_MAX_EXPLAINED_BYTES = 4 * 1024 * 1024
 # Escapes one by one, so that a backslash that is itself escaped begins none; group 1 is half of a pair.
 _HALF = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -58,6 +67,23 @@ def depth(text: bytes) -> int:
     """How deep valid JSON nests; `{}` is 1."""
     steps = structure(text).translate(_STEPS, _NO_BRACKETS)
     return max(accumulate(array("b", steps)), default=0)
+
+
+def has_many_fields(text: bytes) -> bool:
+    """Whether the object on top has more than `MAX_FIELDS` fields, if this is JSON at all."""
+    if text.count(b":") <= _FEW_COLONS:
+        return False
+    level = count = 0
+    for step in structure(text).translate(_STEPS, _NO_PUNCTUATION):
+        if step == _OPENS:
+            level += 1
+        elif step == _CLOSES:
+            level -= 1
+        elif level == 1:
+            count += 1
+            if count > MAX_FIELDS:
+                return True
+    return False
 
 
 def decode_request(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
@@ -134,6 +160,8 @@ def _safe(message: str) -> str:
 def _explain(body: bytes, message: str) -> NoReturn:
     """Raise with the path of a fault that has one: NaN, or half of a surrogate pair. Slow; only for refused bodies."""
     value = None
+    if len(body) > _MAX_EXPLAINED_BYTES:
+        raise InvalidRequest.at("", f"the body is not JSON: {_safe(message)}")
     with suppress(ValueError, RecursionError):
         value = json.loads(body.decode(), parse_constant=_Constant, parse_int=str, parse_float=str)
     for path, fault in _faults(value):

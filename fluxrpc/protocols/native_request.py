@@ -16,7 +16,7 @@ import msgspec
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import RequestHead
 from fluxrpc.protocols.json_scan import Edit, Span, apply, find_spans, insert_first, remove_field
-from fluxrpc.protocols.json_text import decode_request
+from fluxrpc.protocols.json_text import MAX_FIELDS, decode_request, has_many_fields
 
 Change = Edit | bytes
 """An edit, or the text of a field to insert at the start."""
@@ -33,8 +33,10 @@ def read_fields(body: bytes) -> Fields:
     """The fields of a caller's body, all of it checked.
 
     Raises:
-        InvalidRequest: not JSON, not an object, nested too deep, not UTF-8, half of a surrogate pair.
+        InvalidRequest: not JSON, not an object, nested too deep, too many fields, not UTF-8, half of a surrogate pair.
     """
+    if has_many_fields(body):
+        raise InvalidRequest.at("", f"the body has more than {MAX_FIELDS} fields")
     return decode_request(_FIELDS, body)
 
 
@@ -144,6 +146,8 @@ class StateMarks:
                 break
         else:
             return False
+        if body.count(b"{") > _MAX_OBJECTS:
+            return True
         try:
             root = msgspec.json.decode(conversation)
         except msgspec.DecodeError:  # a number beyond a double: legal, but we cannot look closer
@@ -161,6 +165,10 @@ class StateMarks:
             elif isinstance(node, list):
                 stack.extend(node)
         return False
+
+
+_MAX_OBJECTS = 200_000
+"""In a body of more objects nobody looks for state: that takes seconds, and to stay where it is harms no request."""
 
 
 @lru_cache

@@ -11,7 +11,7 @@ import msgspec
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Answer, Protocol, RequestHead, WireOptions, WireRequest
 from fluxrpc.protocols.json_scan import Edit, find_spans, insert_first
-from fluxrpc.protocols.json_text import JsonFault, decode_answer
+from fluxrpc.protocols.json_text import MAX_FIELDS, JsonFault, decode_answer, has_many_fields
 from fluxrpc.protocols.native_codec import NativeParts
 from fluxrpc.protocols.native_request import (
     BodySplices,
@@ -113,6 +113,8 @@ class OpenAINative(NativeParts):
 def _asks_usage(options: msgspec.Raw | None) -> bool:
     if options is None or bytes(options) == b"null":
         return False
+    if has_many_fields(bytes(options)):
+        raise InvalidRequest.at("stream_options", f"more than {MAX_FIELDS} fields")
     try:
         switch = _OPTIONS.decode(options).get("include_usage")
     except msgspec.ValidationError:

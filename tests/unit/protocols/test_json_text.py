@@ -95,3 +95,11 @@ def test_halves_beside_an_integer_that_python_refuses() -> None:
 
     decoder = msgspec.json.Decoder(Text)
     assert decode_halves(decoder, b'{"a":"\\ud83d","b":' + b"9" * 5000 + b"}").a == "\ufffd"
+
+
+def test_the_path_of_a_fault_is_looked_for_in_bodies_of_usual_size() -> None:
+    decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+    for size, path in ((1_000, "x"), (5_000_000, "")):
+        with pytest.raises(InvalidRequest) as caught:
+            decode_request(decoder, b'{"a":"%s","x":NaN}' % (b"a" * size))
+        assert caught.value.violations[0].path == path

@@ -135,3 +135,45 @@ def test_a_head_of_another_codec_is_a_bug() -> None:
         NATIVE[Protocol.OPENAI].write_wire(
             RequestHead(model=None), b"{}", model="m", stream=False, options=WireOptions()
         )
+
+
+MANY = 11_000
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b",".join(b'"%x":0' % at for at in range(MANY)),
+        b", ".join([b'"a": 0'] * MANY),
+        b",".join([b'"a":{"b":0}'] * MANY),
+    ],
+    ids=["others", "the same", "objects"],
+)
+def test_thousands_of_fields_are_refused_before_they_cost_anything(protocol: Protocol, fields: bytes) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        NATIVE[protocol].read_head(b'{"model":"m",%s}' % fields)
+    assert "more than 1024 fields" in str(caught.value)
+
+
+def test_thousands_of_fields_of_an_option_are_refused() -> None:
+    options = b",".join([b'"a":0'] * MANY)
+    with pytest.raises(InvalidRequest) as caught:
+        NATIVE[Protocol.OPENAI].read_head(b'{"model":"m","x":[{%s}],"stream_options":{%s}}' % (options, options))
+    assert caught.value.violations[0].path == "stream_options"
+
+
+@pytest.mark.parametrize("protocol", NAMED)
+def test_a_long_conversation_has_few_fields(protocol: Protocol) -> None:
+    messages = b",".join([b'{"role":"user","content":"a: \\"b\\": {"}'] * MANY)
+    key = b"\\\\" * MANY
+    body = b'{"model":"m","messages":[%s],"%s":1, "stream":true}' % (messages, key)
+    codec = NATIVE[protocol]
+    wire = codec.write_wire(codec.read_head(body), body, model="n", stream=False, options=WireOptions())
+    assert wire.body == body.replace(b'"m"', b'"n"').replace(b"true", b"false")
+
+
+def test_state_in_a_body_of_too_many_objects_is_assumed() -> None:
+    text = b'{"model":"m","messages":[{"content":"\\"file_id\\""},%s{}]}'
+    assert not NATIVE[Protocol.OPENAI].read_head(text % b"").holds_state
+    assert NATIVE[Protocol.OPENAI].read_head(text % (b'"file_id",' + b"{}," * 200_000)).holds_state
