@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ async def _channel(where: Where) -> AsyncIterator[grpc.aio.Channel]:
         ("grpc.enable_retries", 0),
     ]
     if where.tls:
-        authorities = None if where.ca is None else where.ca.read_bytes()
+        authorities = None if where.ca is None else await asyncio.to_thread(where.ca.read_bytes)
         opened = grpc.aio.secure_channel(where.target, grpc.ssl_channel_credentials(authorities), options)
     else:
         opened = grpc.aio.insecure_channel(where.target, options)
