@@ -1,14 +1,13 @@
-"""The default transport: one aiohttp session for one service endpoint.
+"""The default transport: one aiohttp connector for one service endpoint.
 
 aiohttp keeps its pool whole when tasks are cancelled at any moment, so exchanges run in the caller's own task. It is
-used below its conveniences: redirects, cookies, decompression, `raise_for_status` and all of its timeouts are off.
+used below its session (`aiohttp_post`): no redirects, no cookies, no decompression, none of its timeouts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import io
 import socket
 import ssl
 from contextvars import ContextVar
@@ -16,10 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import aiohttp
-from aiohttp.http import RawResponseMessage
-from yarl import URL
+from aiohttp.http import HttpProcessingError, RawResponseMessage
 
 from fluxrpc.errors import AnswerFault, AttemptError, LocalFault, NetworkFault, SilenceFault, StaleConnection
+from fluxrpc.upstream.aiohttp_post import Arrived, Headers, Target, head_of, post
 from fluxrpc.upstream.body import BodyExchange, Spawn
 from fluxrpc.upstream.client_life import ClientLife
 from fluxrpc.upstream.exchange import (
@@ -33,7 +32,7 @@ from fluxrpc.upstream.local_errors import LOCAL_ERRNOS
 from fluxrpc.upstream.proxy import proxy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.client_reqrep import ClientRequest, ConnectionKey
@@ -44,7 +43,8 @@ __all__ = ["AiohttpTransport"]
 
 _NO_TIMEOUTS = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
-_WHOLE_BODY_BYTES = 256 * 1024
+_KEPT = 1024
+"""Targets and heads that are kept as they go out: a few for each route, more only where callers add headers."""
 
 _FAULTS: tuple[tuple[type[Exception], type[AttemptError], str], ...] = (
     (aiohttp.ClientConnectorDNSError, NetworkFault, "name not resolved"),
@@ -55,6 +55,7 @@ _FAULTS: tuple[tuple[type[Exception], type[AttemptError], str], ...] = (
     (aiohttp.ClientHttpProxyError, NetworkFault, "proxy refused"),
     (aiohttp.ClientConnectorError, NetworkFault, "connection failed"),
     (aiohttp.ClientPayloadError, AnswerFault, "body cut"),
+    (HttpProcessingError, AnswerFault, "not HTTP, or its head is over the limit"),
     (aiohttp.ClientResponseError, AnswerFault, "not HTTP, or its head is over the limit"),
     (aiohttp.InvalidURL, NetworkFault, "address not usable"),
     (UnicodeError, NetworkFault, "name not resolved"),  # of a host name that no resolver takes
@@ -113,18 +114,8 @@ _sending: ContextVar[_Send] = ContextVar("fluxrpc_sending")
 class _Connector(aiohttp.TCPConnector):
     """Tells the running `send` where it stands; cheaper than aiohttp's tracing, which runs per request."""
 
-    async def connect(
-        self,
-        req: ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the signature is aiohttp's
-    ) -> Connection:
-        connection = await super().connect(req, traces, timeout)
-        _sending.get().connected(connection.transport)
-        return connection
-
-    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
-        return None if _sending.get().fresh_only else await super()._get(key, traces)
+    def _get(self, key: ConnectionKey, traces: list[Trace]) -> Coroutine[None, None, Connection | None]:
+        return _nothing_kept() if _sending.get().fresh_only else super()._get(key, traces)
 
     async def _create_connection(
         self,
@@ -142,39 +133,33 @@ class _Connector(aiohttp.TCPConnector):
             sending.connect_expired = limit.expired()
 
 
+async def _nothing_kept() -> None:
+    """The answer of a pool in which nothing is to be looked for."""
+
+
 class AiohttpTransport(ClientLife):
     """See `fluxrpc.upstream.exchange.Transport`."""
 
     def __init__(self, settings: TransportSettings | None = None) -> None:
         super().__init__()
         self._settings = settings or TransportSettings()
-        self._session: aiohttp.ClientSession | None = None
+        self._connector: _Connector | None = None
+        self._target = lru_cache(_KEPT)(Target)
+        self._head = lru_cache(_KEPT)(_head)
 
     async def send(self, request: OutgoingRequest) -> _AiohttpExchange:
         """See `Transport.send`."""
         self._begin()
         exchange = None
-        try:
-            exchange = await self._send(request)
-        finally:
-            self._sent(exchange)
-        return exchange
-
-    async def _send(self, request: OutgoingRequest) -> _AiohttpExchange:
         sending = _Send(request.time_limits, fresh_only=request.fresh_connection)
         token = _sending.set(sending)
         try:
             if sending.clock is None:
-                response = await self._request(request)
+                exchange = await self._exchange(request, sending)
             else:
                 async with sending.clock:
-                    response = await self._request(request)
-            try:
-                return self._exchange(response, request.time_limits)
-            except BaseException:
-                response.close()
-                raise
-        except (AttemptError, aiohttp.ClientError, OSError, UnicodeError) as error:
+                    exchange = await self._exchange(request, sending)
+        except (AttemptError, aiohttp.ClientError, HttpProcessingError, OSError, UnicodeError) as error:
             sending.abort()
             if self._closed:
                 raise LocalFault("transport closed") from error
@@ -184,48 +169,42 @@ class AiohttpTransport(ClientLife):
             raise
         finally:
             _sending.reset(token)
+            self._sent(exchange)
+        return exchange
 
-    async def _request(self, request: OutgoingRequest) -> aiohttp.ClientResponse:
-        return await self._open_session().request(
-            "POST",
-            _parsed(request.url),
-            data=_payload(request.body),
-            headers=wire_headers(request),
-            allow_redirects=False,
-            proxy=proxy_for(request.url, self._settings),
-        )
+    async def _exchange(self, request: OutgoingRequest, sending: _Send) -> _AiohttpExchange:
+        target = self._target(request.url, proxy_for(request.url, self._settings))
+        connection = await self._open_connector().connect(target.request, [], _NO_TIMEOUTS)
+        try:
+            sending.connected(connection.transport)
+            limits = self._settings.head_limits
+            arrived = await post(connection, self._head(target, request.headers), request.body, limits)
+            return _AiohttpExchange(
+                arrived,
+                checked_headers(arrived.head.raw_headers, limits),
+                idle_seconds=request.time_limits.idle_seconds,
+                spawn=self._spawn,
+                on_end=self._ended,
+            )
+        except BaseException:
+            connection.close()
+            raise
 
-    def _exchange(self, response: aiohttp.ClientResponse, limits: TimeLimits) -> _AiohttpExchange:
-        headers = checked_headers(response.raw_headers, self._settings.head_limits)
-        return _AiohttpExchange(
-            response, headers, idle_seconds=limits.idle_seconds, spawn=self._spawn, on_end=self._ended
-        )
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
+    def _open_connector(self) -> _Connector:
+        if self._connector is None:
             settings = self._settings
-            connector = _Connector(
+            self._connector = _Connector(
                 limit=settings.max_connections,
                 keepalive_timeout=settings.keepalive_seconds,
                 ssl=settings.ssl_context or True,
                 socket_factory=_open_socket,
             )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=_NO_TIMEOUTS,
-                auto_decompress=False,
-                trust_env=False,
-                max_line_size=settings.head_limits.line_bytes,
-                max_field_size=settings.head_limits.line_bytes,
-                max_headers=settings.head_limits.header_count,
-            )
-        return self._session
+        return self._connector
 
     async def _close_client(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        connector, self._connector = self._connector, None
+        if connector is not None:
+            await connector.close()
 
 
 class _AiohttpExchange(BodyExchange):
@@ -233,16 +212,18 @@ class _AiohttpExchange(BodyExchange):
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        arrived: Arrived,
         headers: dict[str, str],
         *,
         idle_seconds: float | None,
         spawn: Spawn,
         on_end: Callable[[BodyExchange], None],
     ) -> None:
-        super().__init__(response.status, headers, idle_seconds=idle_seconds, spawn=spawn, on_end=on_end)
-        self._response = response
-        self._content = response.content
+        super().__init__(arrived.head.code, headers, idle_seconds=idle_seconds, spawn=spawn, on_end=on_end)
+        self._connection = arrived.connection
+        self._content = arrived.content
+        self._writing = arrived.writing
+        self._content.on_eof(self._give_back)
 
     async def _next_raw(self) -> bytes:
         content = self._content
@@ -264,23 +245,27 @@ class _AiohttpExchange(BodyExchange):
     def _body_ended(self) -> bool:
         return self._content.is_eof()
 
+    def _give_back(self) -> None:
+        """The body is here to its last byte: others may use the connection, unless it is still written to."""
+        protocol = self._connection.protocol
+        if protocol is not None and not protocol.upgraded and (self._writing is None or self._writing.done()):
+            self._connection.release()
+
     def _release(self) -> None:
-        connection = self._response.connection
-        if connection is None:
-            return  # aiohttp has taken it back at the end of the body
+        connection = self._connection
+        if connection.protocol is None:
+            return  # given back at the end of the body
+        if self._writing is not None:
+            self._writing.cancel()
         if connection.transport is not None:
             connection.transport.abort()
-        self._response.close()
+        if self._content.exception() is None:
+            self._content.set_exception(aiohttp.ClientConnectionError("closed"))  # wakes who still reads
+        connection.close()
 
 
-def _payload(body: bytes) -> bytes | io.BytesIO:
-    """A large body goes out in pieces, so that copying it does not hold up the loop."""
-    return body if len(body) <= _WHOLE_BODY_BYTES else io.BytesIO(body)
-
-
-@lru_cache(maxsize=1024)
-def _parsed(url: str) -> URL:
-    return URL(url, encoded=True)  # escapes stay as they were written: a model name must not become a path
+def _head(target: Target, headers: Headers) -> bytes:
+    return head_of(target, wire_headers(headers))
 
 
 def _open_socket(address: tuple[int, int, int, str, object]) -> socket.socket:

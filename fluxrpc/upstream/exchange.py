@@ -168,9 +168,7 @@ def _lower(name: bytes) -> str:
 _DEFAULT_HEADERS = (("accept", "*/*"), ("accept-encoding", ACCEPT_ENCODING), ("user-agent", "fluxrpc"))
 
 
-def wire_headers(request: OutgoingRequest) -> list[tuple[str, str]]:
+def wire_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """The headers of a request with what every request carries; nothing is left to the HTTP client's defaults."""
-    headers = list(request.headers)
     names = {name for name, _ in headers}
-    headers.extend(default for default in _DEFAULT_HEADERS if default[0] not in names)
-    return headers
+    return (*headers, *(default for default in _DEFAULT_HEADERS if default[0] not in names))

@@ -77,7 +77,7 @@ class _Owner:
         self._request = httpx.Request(
             "POST",
             request.url,
-            headers=wire_headers(request),
+            headers=list(wire_headers(request.headers)),
             content=request.body,
             extensions={
                 "trace": self._trace,
