@@ -6,7 +6,10 @@
         RouteDesc(name="local", endpoint=ServiceEndpoint(service), model="m", credential=Credential("key"))
     )
     table = RouteTable([route], Protocol.OPENAI)
-    result = await router.execute(table, read_request(Protocol.OPENAI, b'{"messages": [...]}'))
+    body = b'{"messages": [{"role": "user", "content": "Hello"}]}'
+    result = await router.execute(table, read_request(Protocol.OPENAI, body))
+    print(result.response.body, result.usage)
+    await router.close()
 
 `docs/architecture.md` draws the house; `fluxrpc.errors` the tree of errors.
 """
