@@ -55,16 +55,14 @@ class Attempter:
         limit = options.attempt_seconds or route.desc.limits.attempt_seconds
         if limit is None:
             return await self._ask(route, target, bridge, options)
-        try:
-            with self._limits.within(limit):
-                return await self._ask(route, target, bridge, options)
-        except TimeoutError as error:
-            raise SilenceFault("attempt timeout") from error
+        with self._limits.within(limit, _attempt_timeout):
+            return await self._ask(route, target, bridge, options)
 
     async def _ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
         exchange = await self._send(route, target, bridge, options, stream=False)
         try:
-            await self._raise_for_status(exchange, bridge)
+            if not _is_success(exchange):
+                await self._raise_error(exchange, bridge)
             answer = bridge.read_answer(await exchange.read(route.desc.limits.max_answer_bytes))
         except AttemptError as error:
             error.http_status = exchange.status
@@ -81,17 +79,15 @@ class Attempter:
             TranslationMissing: the bridge cannot write this request.
         """
         limit = options.first_token_seconds or route.desc.limits.first_token_seconds
-        try:
-            with self._limits.within(limit):
-                return await self._open(route, target, bridge, options)
-        except TimeoutError as error:
-            raise SilenceFault("first token timeout") from error
+        with self._limits.within(limit, _first_token_timeout):
+            return await self._open(route, target, bridge, options)
 
     async def _open(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> LiveStream:
         limits = route.desc.limits
         exchange = await self._send(route, target, bridge, options, stream=True)
         try:
-            await self._raise_for_status(exchange, bridge)
+            if not _is_success(exchange):
+                await self._raise_error(exchange, bridge)
             if _is_json(exchange):
                 _refuse_json(bridge, await exchange.read(limits.max_answer_bytes))
             watch = bridge.open_stream(StreamOptions(max_event_bytes=limits.max_event_bytes))
@@ -125,16 +121,27 @@ class Attempter:
         except StaleConnection as error:
             raise NetworkFault(error.detail) from error
 
-    async def _raise_for_status(self, exchange: Exchange, bridge: Bridge) -> None:
-        """Raise the provider's own error for everything but a 2xx; redirects are not followed."""
-        if 200 <= exchange.status < 300:
-            return
+    async def _raise_error(self, exchange: Exchange, bridge: Bridge) -> NoReturn:
+        """Raise the provider's own error."""
         try:
             async with asyncio.timeout(_ERROR_BODY_SECONDS):
                 body = await exchange.read(_MAX_ERROR_BYTES)
         except (AttemptError, TimeoutError):
             body = b""  # the status alone says enough; a cut error body does not change whose fault it is
         raise bridge.read_error(exchange.status, exchange.headers, body, now=self._wall_clock())
+
+
+def _is_success(exchange: Exchange) -> bool:
+    """A 2xx; all else is an error, redirects too: they are not followed."""
+    return 200 <= exchange.status < 300
+
+
+def _attempt_timeout() -> SilenceFault:
+    return SilenceFault("attempt timeout")
+
+
+def _first_token_timeout() -> SilenceFault:
+    return SilenceFault("first token timeout")
 
 
 def _refuse_json(bridge: Bridge, body: bytes) -> NoReturn:

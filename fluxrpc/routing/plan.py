@@ -126,6 +126,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         exclude = self._excluded(tried)
         chosen = self.table.select(now, random, exclude)
         last = tried[-1] if tried else None
+        if last is None and chosen is not None:
+            return Next(
+                route=chosen.route, target_protocol=chosen.target_protocol, early_probe=chosen.early_probe
+            )  # the usual case: nothing has failed, nothing to weigh
         step = None
         if last is not None and (chosen is None or chosen.route.desc.priority > last.route.desc.priority):
             step = self._same_route(last, tried, now=now, random=random)

@@ -39,6 +39,7 @@ from fluxrpc.v1.usage_pb2 import Usage
 MAX_ATTEMPTS = 4
 _T = TypeVar("_T")
 _NO_OPTIONS = CallOptions()
+_Attempt = Callable[["Run", "Next", RoutePermit, "Started", CallOptions], Awaitable[_T]]
 
 
 class RouterSettings(Struct, frozen=True, kw_only=True):
@@ -129,10 +130,8 @@ class Router:
         """
         run = self._run(table, request, max_attempts, options)
 
-        async def ask(step: Next, permit: RoutePermit, started: Started) -> Result:
-            return await self._ask(run, step, permit, started, options)
-
-        return await self._within_deadline(run, options, self._first_success(run, ask))
+        with self._limits.within(self._seconds_left(options), run.out_of_time):
+            return await self._first_success(run, options, self._ask)
 
     async def execute_stream(
         self,
@@ -152,15 +151,12 @@ class Router:
             TranslationMissing: as `execute`.
         """
         run = self._run(table, request, max_attempts, options)
-
-        async def begin(step: Next, permit: RoutePermit, started: Started) -> _Running:
-            return await self._begin(run, step, permit, started, options)
-
-        running = await self._within_deadline(run, options, self._first_success(run, begin))
+        with self._limits.within(self._seconds_left(options), run.out_of_time):
+            running = await self._first_success(run, options, self._begin)
         del request
         run.forget_request()
         live, watch = running.live, running.live.watch
-        alarm = _Alarm(options.ends_at - self._settings.reply_reserve_seconds - self._clock(), live.exchange.close)
+        alarm = _Alarm(self._seconds_left(options), live.exchange.close)
         try:
             yield running.head()
             yield live.first
@@ -198,20 +194,11 @@ class Router:
             request, plan, clock=self._clock, wall_clock=self._wall_clock, random=self._random, hooks=self._hooks
         )
 
-    async def _within_deadline(self, run: Run, options: CallOptions, work: Awaitable[_T]) -> _T:
-        if options.ends_at == inf:
-            return await work
-        left = options.ends_at - self._settings.reply_reserve_seconds - self._clock()
-        limit = self._limits.within(max(0.0, left))
-        try:
-            with limit:
-                return await work
-        except TimeoutError:
-            if limit.has_expired:
-                raise run.out_of_time() from None
-            raise
+    def _seconds_left(self, options: CallOptions) -> float:
+        """Until the caller is answered, whatever is still running."""
+        return max(0.0, options.ends_at - self._settings.reply_reserve_seconds - self._clock())
 
-    async def _first_success(self, run: Run, attempt: Callable[[Next, RoutePermit, Started], Awaitable[_T]]) -> _T:
+    async def _first_success(self, run: Run, options: CallOptions, attempt: _Attempt[_T]) -> _T:
         """Make attempts until one succeeds; `attempt` settles its permit when it does."""
         while True:
             step = run.next_step()
@@ -222,7 +209,7 @@ class Router:
                 continue  # a door shut while we waited: the plan looks again
             started = run.begin(step.route)
             try:
-                return await attempt(step, permit, started)
+                return await attempt(run, step, permit, started, options)
             except AttemptError as error:
                 run.fail(started, error, permit.fail(error))
                 permit.release()
@@ -323,7 +310,7 @@ class _Alarm:
     def __init__(self, seconds: float, ring: Callable[[], None]) -> None:
         self.rang = False
         self._ring = ring
-        self._handle = None if seconds == inf else asyncio.get_running_loop().call_later(max(0.0, seconds), self._due)
+        self._handle = None if seconds == inf else asyncio.get_running_loop().call_later(seconds, self._due)
 
     def _due(self) -> None:
         self.rang = True

@@ -37,6 +37,20 @@ class Started(Struct, frozen=True, kw_only=True):
 class Run:
     """See the module."""
 
+    __slots__ = (
+        "_bridges",
+        "_clock",
+        "_errors",
+        "_hooks",
+        "_plan",
+        "_random",
+        "_tried",
+        "_untranslatable",
+        "_wall_clock",
+        "attempts",
+        "request",
+    )
+
     def __init__(
         self,
         request: CallerRequest,

@@ -3,13 +3,14 @@
 `asyncio.timeout` arms and disarms a timer of the loop each time, which costs a tenth of a whole call. Limits here are
 seconds to minutes, so one tick for all of them, every few milliseconds, is exact enough.
 
-Invariant: a limit cancels its task at most once, and takes that cancellation back when it turns it into a TimeoutError,
+Invariant: a limit cancels its task at most once, and takes that cancellation back when it turns it into an error,
 as `asyncio.timeout` does; a cancellation from elsewhere passes.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -24,12 +25,12 @@ class TimeLimits:
         self._running: set[TimeLimit] = set()
         self.is_ticking = False
 
-    def within(self, seconds: float) -> TimeLimit:
+    def within(self, seconds: float, timeout: Callable[[], Exception] = TimeoutError) -> TimeLimit:
         """A block (`with`) of the current task that may take that long; it ends at the first tick after.
 
-        The block raises TimeoutError where its time is up.
+        The block raises what `timeout` gives where its time is up.
         """
-        return TimeLimit(self, seconds)
+        return TimeLimit(self, seconds, timeout)
 
     def add(self, limit: TimeLimit) -> None:
         """Watch a limit."""
@@ -55,11 +56,12 @@ class TimeLimits:
 class TimeLimit:
     """One limit, see `TimeLimits.within`."""
 
-    __slots__ = ("_cancelling", "_limits", "_seconds", "_task", "ends_at", "has_expired", "loop")
+    __slots__ = ("_cancelling", "_limits", "_seconds", "_task", "_timeout", "ends_at", "has_expired", "loop")
 
-    def __init__(self, limits: TimeLimits, seconds: float) -> None:
+    def __init__(self, limits: TimeLimits, seconds: float, timeout: Callable[[], Exception]) -> None:
         self._limits = limits
         self._seconds = seconds
+        self._timeout = timeout
         self.has_expired = False
 
     def __enter__(self) -> Self:
@@ -79,7 +81,7 @@ class TimeLimit:
         if not self.has_expired:
             self._limits.discard(self)
         elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+            raise self._timeout() from error
 
     def expire(self) -> None:
         """Its time is up."""

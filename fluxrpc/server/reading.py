@@ -60,14 +60,12 @@ def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) 
     """
     request, headers, notes = read_request(message)
     model = model_name(message.model, request)
-    options = message.options
-    return Asked(
-        model=model,
-        request=request,
-        options=_call_options(options, headers, call),
-        max_attempts=_max_attempts(options, default_attempts),
-        notes=notes,
-    )
+    if not message.HasField("options"):  # the usual case: nothing is set
+        options, max_attempts = CallOptions(ends_at=call.ends_at, headers=headers), default_attempts
+    else:
+        options = _call_options(message.options, headers, call)
+        max_attempts = _max_attempts(message.options, default_attempts)
+    return Asked(model=model, request=request, options=options, max_attempts=max_attempts, notes=notes)
 
 
 def read_request(
@@ -124,8 +122,6 @@ def _max_attempts(options: ExecuteOptions, default: int) -> int:
 
 
 def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...], call: Call) -> CallOptions:
-    if not options.ByteSize():  # the usual case: nothing is set
-        return CallOptions(ends_at=call.ends_at, headers=headers)
     _refuse_unsupported(options)
     call.tags = _tags(options)
     return CallOptions(

@@ -74,11 +74,17 @@ def _destination(
 
 def route_info(route: Route, requested: str, protocol: Protocol, served: str = "") -> RouteInfo:
     """The public face of a route. It holds no secret."""
-    return RouteInfo(
-        route=route.desc.name,
-        requested_model=requested,
-        service=route.desc.endpoint.service.name,
-        protocol=WIRE_PROTOCOLS[protocol],
-        upstream_model=route.desc.model,
-        served_model=served,
-    )
+    info = RouteInfo()
+    fill_route_info(info, route, requested, protocol, served)
+    return info
+
+
+def fill_route_info(info: RouteInfo, route: Route, requested: str, protocol: Protocol, served: str) -> None:
+    """The same, written into a message that is there already."""
+    desc = route.desc
+    info.route = desc.name
+    info.requested_model = requested
+    info.service = desc.endpoint.service.name
+    info.protocol = WIRE_PROTOCOLS[protocol]
+    info.upstream_model = desc.model
+    info.served_model = served
