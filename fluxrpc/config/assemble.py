@@ -63,10 +63,12 @@ def _read_root(root: MappingNode, reading: Reading) -> Settings:
     services = _read_services(root, reading, policy)
     models = _read_models(root, reading, services, policy)
     callers = _read_callers(root, reading, models)
+    metrics = section("metrics", MetricsSettings, MetricsSettings())
     _check_server(root, reading, server)
+    _check_addresses(root, reading, server, metrics)
     return Settings(
         server=server,
-        metrics=section("metrics", MetricsSettings, MetricsSettings()),
+        metrics=metrics,
         log=section("log", LogSettings, LogSettings()),
         policy=policy,
         callers=MappingProxyType(callers),
@@ -293,6 +295,11 @@ def _read_allowed(
 
 
 # ---------------------------------------------------------------------------------------------------- server
+
+
+def _check_addresses(root: MappingNode, reading: Reading, server: ServerSettings, metrics: MetricsSettings) -> None:
+    if metrics.listen == server.listen and server.listen.port != 0:
+        reading.fault(root.key_lines["metrics"], "metrics.listen", "expected another address than server.listen")
 
 
 def _check_server(root: MappingNode, reading: Reading, server: ServerSettings) -> None:

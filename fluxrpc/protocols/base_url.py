@@ -14,6 +14,9 @@ _UNSAFE = re.compile(r"[^\x21-\x7e]|[\\${}]")
 # Labels of at most 63 characters (RFC 1035, 2.3.4): resolvers raise on longer and on empty ones.
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)
 
+# Azure OpenAI says the version in the query. Other queries may hold keys, which do not belong into a file.
+_VERSION_QUERY = re.compile(r"api-version=[A-Za-z0-9.-]+", re.ASCII)
+
 
 def check_base_url(url: str, *, allow_password: bool = False, allow_query: bool = True) -> None:
     """Check an absolute http or https URL.
@@ -39,8 +42,8 @@ def _flaw_of(parts: SplitResult, url: str, port: int | None, *, allow_password: 
         return ", without user or password: secrets do not stand in a URL"
     if port == 0 or not _HOST.fullmatch(parts.hostname):
         return "; its host or port is not valid"
-    if "#" in url or ("?" in url and not allow_query):
-        return ", without query or fragment"
+    if "#" in url or ("?" in url and not allow_query and not _VERSION_QUERY.fullmatch(parts.query)):
+        return ", without query (but api-version=…) or fragment"
     if any(piece in {".", ".."} for piece in parts.path.lower().replace("%2e", ".").split("/")):
         return ", without . or .. in its path"
     return ""

@@ -197,3 +197,10 @@ def test_parts_of_a_section_come_from_different_levels() -> None:
     breaker = policy.route_breaker
     assert (breaker.failure_threshold, breaker.recovery_seconds, breaker.recovery_growth) == (9, 2.0, 2.0)
     assert policy.read_timeout_blames is ReadTimeoutBlames.ENDPOINT
+
+
+def test_metrics_need_an_address_of_their_own() -> None:
+    assert faults(config('metrics: {listen: "127.0.0.1:50051"}')) == [
+        "f.yaml:3: metrics.listen: expected another address than server.listen"
+    ]
+    read(config('server: {listen: "127.0.0.1:0"}', 'metrics: {listen: "127.0.0.1:0"}'))

@@ -66,6 +66,12 @@ def test_a_complaint_does_not_repeat_the_url() -> None:
     check_base_url("https://user:SECRET@host", allow_password=True)
 
 
+def test_azures_version_is_no_secret() -> None:
+    check_base_url("https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21", allow_query=False)
+    with pytest.raises(ValueError, match="without query"):
+        check_base_url("https://x.openai.azure.com/openai?api-version=1&key=2", allow_query=False)
+
+
 def test_a_query_may_be_refused() -> None:
     with pytest.raises(ValueError, match="without query"):
         check_base_url("https://host/?", allow_query=False)
