@@ -39,7 +39,7 @@ are class attributes, and this is the one table from errors to gRPC statuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import ClassVar
 
@@ -48,6 +48,8 @@ from fluxrpc.v1.usage_pb2 import Usage
 
 __all__ = [
     "CODE_NAMES",
+    "HIDDEN",
+    "MIN_SECRET_LENGTH",
     "AnswerFault",
     "AnswerOversize",
     "AnswerTooLarge",
@@ -84,6 +86,11 @@ __all__ = [
     "Unauthenticated",
     "UnknownModel",
 ]
+
+
+HIDDEN = "[hidden]"
+MIN_SECRET_LENGTH = 6
+"""Shorter values stand in ordinary words; hiding those would garble texts and protect nothing."""
 
 
 class GrpcCode(IntEnum):
@@ -329,6 +336,16 @@ class ProviderError(AttemptError):
         self.context_length = context_length
         self.content_refused = content_refused
         self.native = native
+
+    def hide(self, secret: str) -> None:
+        """Take a key of ours out of the provider's words: some repeat it, and their words reach callers and logs."""
+        if len(secret) < MIN_SECRET_LENGTH:
+            return
+        self.args = tuple(arg.replace(secret, HIDDEN) if isinstance(arg, str) else arg for arg in self.args)
+        self.provider_message = self.provider_message.replace(secret, HIDDEN)
+        if self.native is not None:
+            body = self.native.body.replace(secret.encode(), HIDDEN.encode())
+            self.native = replace(self.native, body=body)
 
 
 # --- what the caller is told -------------------------------------------------------------------------------------

@@ -52,11 +52,22 @@ def _fixed(route: Route, target: Protocol, *, stream: bool) -> Fixed:
     return Fixed(
         base_url=service.base_urls[target],
         headers=(
-            ("content-type", "application/json"),
-            ("accept", "text/event-stream" if stream else "application/json"),
+            *_content_headers(stream=stream),
             *auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE),
         ),
         time_limits=TimeLimits(connect_seconds=limits.connect_seconds, idle_seconds=limits.idle_seconds),
+    )
+
+
+def open_headers(target: Protocol, *layers: HeaderList, stream: bool) -> HeaderList:
+    """The headers of a request without its credential, for showing; `layers` are merged into them in order."""
+    return _merged(_content_headers(stream=stream), auth_headers(target, "", style=AuthStyle.NONE), *layers)
+
+
+def _content_headers(*, stream: bool) -> HeaderList:
+    return (
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream" if stream else "application/json"),
     )
 
 

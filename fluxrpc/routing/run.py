@@ -9,7 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fluxrpc.clock import Monotonic, WallClock
-from fluxrpc.errors import AttemptError, DeadlineExceeded, FluxError, Outcome, StateNotPortable, TranslationMissing
+from fluxrpc.errors import (
+    AttemptError,
+    DeadlineExceeded,
+    FluxError,
+    Outcome,
+    ProviderError,
+    StateNotPortable,
+    TranslationMissing,
+)
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
 from fluxrpc.resilience.blame import Blame, Judgement
@@ -122,6 +130,8 @@ class Run:
 
     def fail(self, started: Started, error: AttemptError, judgement: Judgement, usage: Usage | None = None) -> None:
         """An attempt ended with a fault that has been settled with `judgement`."""
+        if isinstance(error, ProviderError):
+            error.hide(started.route.desc.credential.reveal())
         self._tried.append(Tried.failed(started.route, error, self._clock()))
         self._errors.append(error)
         self._record(started, error.outcome, judgement.blame, error=error, usage=usage)

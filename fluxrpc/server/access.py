@@ -34,5 +34,6 @@ class CallLog:
                 attempts=len(call.attempts),
                 input_tokens=None if usage is None else usage.input_tokens,
                 output_tokens=None if usage is None else usage.output_tokens,
+                tags=call.tags,
             )
         )

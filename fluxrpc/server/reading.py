@@ -58,7 +58,7 @@ def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) 
         InvalidRequest: with the path of each fault.
         Unsupported: an option that this version does not know how to honour.
     """
-    request, headers, notes = read_request(message)
+    request, headers, notes = read_request(message, call)
     model = model_name(message.model, request)
     if not message.HasField("options"):  # the usual case: nothing is set
         options, max_attempts = CallOptions(ends_at=call.ends_at, headers=headers), default_attempts
@@ -69,7 +69,7 @@ def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) 
 
 
 def read_request(
-    message: ExecuteRequest | TranslateRequest,
+    message: ExecuteRequest | TranslateRequest, call: Call
 ) -> tuple[CallerRequest, tuple[tuple[str, str], ...], tuple[TranslationNote, ...]]:
     """The request itself, its allowed headers, and notes on those that were dropped."""
     kind = message.WhichOneof("request")
@@ -78,6 +78,7 @@ def read_request(
         protocol = PROTOCOLS.get(native.protocol)
         if protocol is None:
             raise InvalidRequest.at("native.protocol", "a protocol is required")
+        call.protocol = protocol  # from here on an error can be said in it
         request = read_native(protocol, native.body)
         if not native.headers:
             return request, (), ()

@@ -59,15 +59,17 @@ class RouterService(RouterServiceServicer):
                 if isinstance(item, Batch):
                     for message in messages_of(item):
                         yield message
+                        del message  # not kept while the next one is awaited
                 elif isinstance(item, StreamStarted):
                     yield _started(call, notes, item)
                 else:
                     yield _completed(call, item)
+                del item
 
     async def Translate(self, request: wire.TranslateRequest, context: Any) -> wire.TranslateResponse:  # noqa: ARG002, N802
         """Say what Execute would send; no provider is called."""
-        caller_request, headers, notes = read_request(request)
         call = current_call.get()
+        caller_request, headers, notes = read_request(request, call)
         entry = None
         if request.model or not request.target:
             call.model = model_name(request.model, caller_request)
@@ -89,7 +91,7 @@ class RouterService(RouterServiceServicer):
     def _find(self, request: wire.ExecuteRequest, call: Call) -> tuple[Asked, RouteTable]:
         call.asks_model = True
         asked = read_execute(request, call, default_attempts=self._state.settings.policy.max_attempts)
-        call.model, call.protocol = asked.model, asked.request.protocol
+        call.model = asked.model
         return asked, self._entry(call).tables[asked.request.protocol]
 
     def _entry(self, call: Call) -> ModelEntry:

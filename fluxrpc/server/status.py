@@ -10,6 +10,7 @@ See https://google.aip.dev/193 for the detail types.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import grpc
@@ -20,7 +21,6 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from fluxrpc.errors import (
-    CredentialFailed,
     FluxError,
     GrpcCode,
     InvalidRequest,
@@ -42,6 +42,19 @@ _DETAILS_KEY = "grpc-status-details-bin"
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _MAX_PUSHBACK_SECONDS = 1.0
 _BAD_GATEWAY = 502
+# What a gateway that speaks HTTP would answer.
+_HTTP_STATUSES = {
+    GrpcCode.INVALID_ARGUMENT: 400,
+    GrpcCode.FAILED_PRECONDITION: 400,
+    GrpcCode.UNAUTHENTICATED: 401,
+    GrpcCode.PERMISSION_DENIED: 403,
+    GrpcCode.NOT_FOUND: 404,
+    GrpcCode.RESOURCE_EXHAUSTED: 429,
+    GrpcCode.UNIMPLEMENTED: 501,
+    GrpcCode.UNAVAILABLE: 503,
+    GrpcCode.DEADLINE_EXCEEDED: 504,
+}
+_HTTP_STATUSES_BY_REASON = {"TOO_LARGE": 413, "PROVIDER_CREDENTIAL": _BAD_GATEWAY}
 _UNBOUNDED_USAGE: Final = ("cache_writes", "input_modalities", "output_modalities", "extras")
 
 GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -81,14 +94,19 @@ def _pushback(error: RoutingError) -> str:
 
 
 def _native_of(error: FluxError, caller_protocol: Protocol | None) -> NativeErrorBody | None:
-    """The error as the caller's protocol has it.
+    """The error as the caller's protocol has it: the provider's own words, or ours in that protocol.
 
     A rejected key of ours is no 401 of the caller's, whose SDK would blame its own: it becomes a gateway's 502.
     """
-    if isinstance(error, CredentialFailed) and caller_protocol is not None:
-        body = NATIVE[caller_protocol].write_error(_BAD_GATEWAY, error.safe_message, error.reason.lower())
-        return NativeErrorBody(protocol=caller_protocol, http_status=_BAD_GATEWAY, body=body)
-    return error.native if isinstance(error, RoutingError) else None
+    given = error.native if isinstance(error, RoutingError) else None
+    if given is not None:
+        return given if 400 <= given.http_status < 600 else replace(given, http_status=_BAD_GATEWAY)
+    if caller_protocol is None or error.code is GrpcCode.INTERNAL:
+        return None
+    status = _HTTP_STATUSES_BY_REASON.get(error.reason) or _HTTP_STATUSES[error.code]
+    words = cut_text(error.safe_message, _MAX_MESSAGE_BYTES)
+    body = NATIVE[caller_protocol].write_error(status, words, error.reason.lower())
+    return NativeErrorBody(protocol=caller_protocol, http_status=status, body=body)
 
 
 def _fit(error: FluxError, message: str, request_id: str, native: NativeErrorBody | None) -> Status:

@@ -7,6 +7,7 @@ import random
 from fluxrpc.errors import CircuitOpen, InvalidRequest
 from fluxrpc.protocols.base import Protocol, WireOptions
 from fluxrpc.protocols.bridge import CallerRequest, open_bridge
+from fluxrpc.routing.outgoing import open_headers
 from fluxrpc.routing.route import Route
 from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.reading import PROTOCOLS, WIRE_PROTOCOLS
@@ -43,7 +44,10 @@ def translate(
     return TranslateResponse(
         protocol=WIRE_PROTOCOLS[target],
         body=wire.body,
-        headers=[Header(name=name, value=value) for name, value in (*headers, *wire.headers)],
+        headers=[
+            Header(name=name, value=value)
+            for name, value in open_headers(target, wire.headers, headers, stream=message.stream)
+        ],
         notes=(*notes, *bridge.notes),
         route=None if route is None else route_info(route, message.model or request.model or "", target),
     )

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import NoneType
@@ -20,14 +20,10 @@ from typing import Any, TextIO
 import msgspec
 import structlog
 
-from fluxrpc.errors import CODE_NAMES, GrpcCode
+from fluxrpc.errors import CODE_NAMES, HIDDEN, MIN_SECRET_LENGTH, GrpcCode
 from fluxrpc.telemetry import semconv
 
 __all__ = ["AccessLog", "AccessRecord", "Redaction", "configure_logs"]
-
-HIDDEN = "[hidden]"
-MIN_SECRET_LENGTH = 6
-"""Shorter values stand in ordinary words; hiding those would garble the log and protect nothing."""
 
 # Token counts have "tokens" in their names, secrets have "token": only whole words count.
 _SECRET_WORDS = re.compile(
@@ -156,6 +152,8 @@ class AccessRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
+    tags: Mapping[str, str] | None = None
+    """The caller's own labels."""
 
 
 class AccessLog:
@@ -205,6 +203,8 @@ class AccessLog:
             fields[semconv.INPUT_TOKENS] = record.input_tokens
         if record.output_tokens is not None:
             fields[semconv.OUTPUT_TOKENS] = record.output_tokens
+        if record.tags:
+            fields[semconv.TAGS] = {key: self._redaction.text(value) for key, value in record.tags.items()}
         self._lines.add(self._render(None, level, self._stamp(None, level, fields)))
 
     def flush(self) -> None:

@@ -29,8 +29,8 @@ ROWS = {
     "our quota spent": (Fault("quota"), "FAILED_PRECONDITION", "PROVIDER_CREDENTIAL", None, 502),
     "limited": (Fault("rate_limit", retry_after_seconds=7), "RESOURCE_EXHAUSTED", "RATE_LIMITED", 7, 429),
     "provider sick": (Fault("server_error"), "UNAVAILABLE", "PROVIDER_FAILED", None, 500),
-    "rubbish": (Fault("html"), "UNAVAILABLE", "PROVIDER_FAILED", None, None),
-    "provider unreachable": (Fault("reset"), "UNAVAILABLE", "PROVIDER_FAILED", 5, None),
+    "rubbish": (Fault("html"), "UNAVAILABLE", "PROVIDER_FAILED", None, 503),
+    "provider unreachable": (Fault("reset"), "UNAVAILABLE", "PROVIDER_FAILED", 5, 503),
 }
 
 
@@ -49,7 +49,7 @@ async def test_what_happened_to_its_status(sim: Simulator, what: str) -> None:
     assert told.detail is not None
     assert told.detail.request_id == told.info.metadata["request_id"] == server.access_lines[0]["request_id"]
     assert [attempt.route for attempt in told.detail.attempts] == ["m/sim/m"]
-    assert told.detail.native.http_status == (http_status or 0)
+    assert told.detail.native.http_status == http_status
     assert told.trailers["grpc-retry-pushback-ms"] == "-1"
     assert [line["code"] for line in server.access_lines] == [code]
 
@@ -126,6 +126,9 @@ async def test_an_unknown_model_and_its_neighbours(sim: Simulator) -> None:
     assert told.info is not None
     assert told.info.metadata["nearest"].split(", ")[0] == "chat-fast"
     assert "chat-fast" in told.message
+    assert told.detail is not None
+    assert told.detail.native.http_status == 404
+    assert "chat-fast" in json.loads(told.detail.native.body)["error"]["message"]
     assert listed.code is grpc.StatusCode.NOT_FOUND
 
 
@@ -233,3 +236,20 @@ def _assert_fits(told: Failure) -> None:
     assert told.info is not None
     wire_bytes = sum(len(name) + len(value) + 32 for name, value in told.trailers.items()) + 3 * len(told.message)
     assert wire_bytes < 8192
+
+
+@pytest.mark.parametrize("mode", ["unary", "stream"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_provider_that_repeats_our_key_does_not_tell_the_caller(
+    sim: Simulator, protocol: str, mode: str
+) -> None:
+    sim.script("m", Fault("bad_request", message=f"the key {KEY} may not do this"))
+    async with serving(config_for(sim, {"m": [{"model": "m"}]}, **ONE_ATTEMPT), ENV) as server:
+        method = server.stub.Execute if mode == "unary" else server.stub.ExecuteStream
+        told = await failure(method(native(protocol, "m")))
+    assert told.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert told.detail is not None
+    assert "may not do this" in told.message
+    assert KEY not in told.message
+    assert KEY.encode() not in told.detail.SerializeToString()
+    assert KEY not in server.log.getvalue()
