@@ -70,11 +70,23 @@ class LiveStream:
     watch: AnswerStream
     headers: tuple[tuple[str, str], ...]
     limits: RouteLimits
-    first: Batch
+    first: Batch | None
+    """What opened the stream, until it is taken."""
     ended: bool
     """Nothing more comes: the terminator was seen or written."""
     _fault: AttemptError | None = None
     """Told by the read before, after what it brought."""
+
+    def take_first(self) -> Batch:
+        """What opened the stream. It is asked for once, and then not kept for as long as the stream runs.
+
+        Raises:
+            RuntimeError: it was taken before.
+        """
+        first, self.first = self.first, None
+        if first is None:
+            raise RuntimeError("the opening was taken before")
+        return first
 
     async def next(self) -> Batch:
         """What the next read brings.

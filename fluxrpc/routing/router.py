@@ -159,11 +159,12 @@ class Router:
         alarm = _Alarm(self._seconds_left(options), live.exchange.close)
         try:
             yield running.head()
-            yield live.first
+            yield live.take_first()
             while not live.ended:
                 batch = await live.next()
                 if batch.frames or batch.events:
                     yield batch
+                del batch  # not kept while the next one is awaited
             yield running.complete(run)
         except AttemptError as error:
             raise running.break_off(run, error, is_late=alarm.rang) from error

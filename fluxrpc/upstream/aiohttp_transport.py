@@ -210,6 +210,8 @@ class AiohttpTransport(ClientLife):
 class _AiohttpExchange(BodyExchange):
     """See `fluxrpc.upstream.exchange.Exchange`."""
 
+    __slots__ = ("_connection", "_content", "_writing")
+
     def __init__(
         self,
         arrived: Arrived,

@@ -25,6 +25,20 @@ FINISH_BYTES = 64 * 1024
 class BodyExchange(ABC):
     """An exchange without its socket. Not thread-safe; one reader at a time."""
 
+    __slots__ = (
+        "_finishing",
+        "_idle_seconds",
+        "_inflater",
+        "_loop",
+        "_on_end",
+        "_open",
+        "_spawn",
+        "_timer",
+        "_waiting_since",
+        "headers",
+        "status",
+    )
+
     def __init__(
         self,
         status: int,

@@ -46,6 +46,7 @@ class _Chunk(msgspec.Struct):
 
 
 _CHUNK = msgspec.json.Decoder(_Chunk)
+_NO_CHOICES: frozenset[int] = frozenset()
 
 
 class OpenAIWatch(Watch):
@@ -57,8 +58,9 @@ class OpenAIWatch(Watch):
         super().__init__(options)
         self._show_usage = options.show_usage
         self._raw_usage = _ABSENT
-        self._refusals: set[int] = set()
-        self._calls: set[int] = set()
+        # Few streams need these, so they share an empty one.
+        self._refusals = _NO_CHOICES
+        self._calls = _NO_CHOICES
 
     @property
     def usage(self) -> Usage | None:
@@ -108,10 +110,10 @@ class OpenAIWatch(Watch):
     def _has_more(self, delta: _Delta, index: int) -> bool:
         """Whether a delta without content holds anything else that an answer is made of."""
         if bytes(delta.refusal) not in _NOTHING:
-            self._refusals.add(index)
+            self._refusals |= {index}
             return True
         if bytes(delta.tool_calls) not in _NOTHING:
-            self._calls.add(index)
+            self._calls |= {index}
             return True
         others = (delta.reasoning_content, delta.reasoning, delta.reasoning_details, delta.function_call, delta.audio)
         return any(bytes(other) not in _NOTHING for other in others)

@@ -8,7 +8,10 @@ wrapped once, when it is first called, and a call has one frame of ours around i
 * the codec: gRPC hands us bytes. What cannot be parsed or is too large is an error like any other; gRPC's own
   deserializer stands outside every interceptor, and what it raises reaches the caller as an exception's text;
 * the stream adapter: a generator is written out here, so that it always ends in the task that runs it. grpc.aio
-  finalises a generator that is blocked in a send from another task, where timeouts and context variables are unsafe.
+  finalises a generator that is blocked in a send from another task, where timeouts and context variables are unsafe;
+* the late reading of a stream's request: grpc.aio keeps the bytes of a request that it hands over for as long as the
+  call runs, which for a stream may be hours, and prompts are long. So gRPC is told that the requests of such a method
+  are a stream too, which looks the same on the wire, and we read the only one and let go of it.
 """
 
 from __future__ import annotations
@@ -22,10 +25,13 @@ from typing import Any, cast
 import grpc
 
 from fluxrpc.clock import Monotonic
+from fluxrpc.errors import InvalidRequest
 from fluxrpc.server.call import Call, current_call, request_id_from
 from fluxrpc.server.interceptors.codec import MessageCodec
 from fluxrpc.server.interceptors.errors import abort
 from fluxrpc.server.interceptors.stage import Stage
+
+_LEAVING_SECONDS = 0.05
 
 Behaviour = Callable[[Any, Any], Any]
 """A servicer's method: takes a request (or an iterator of them) and the context; a coroutine or a generator."""
@@ -59,21 +65,24 @@ class Pipeline:
 
     def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         """One method with the stages around it."""
-        arity, factory = _FACTORIES[bool(handler.request_streaming), bool(handler.response_streaming)]
+        takes_stream, gives_stream = bool(handler.request_streaming), bool(handler.response_streaming)
+        arity, _ = _FACTORIES[takes_stream, gives_stream]
+        _, factory = _FACTORIES[takes_stream or gives_stream, gives_stream]
         codec = MessageCodec(handler, self._max_message_bytes)
         served = Served(
             method,
             getattr(handler, arity),
             stages=[stage for stage in self._stages if stage.concerns(method)],
             clock=self._clock,
-            read=_as_it_is if handler.request_streaming else codec.read,
-            write=_as_it_is if handler.response_streaming else codec.write,
+            read=_as_it_is if takes_stream else codec.read,
+            write=_as_it_is if gives_stream else codec.write,
+            reads_late=gives_stream and not takes_stream,
         )
         return factory(
             served.serve,
-            request_deserializer=handler.request_deserializer if handler.request_streaming else None,
+            request_deserializer=handler.request_deserializer if takes_stream else None,
             # A write to a stream happens within the behaviour, so what its serializer raises passes the stages.
-            response_serializer=codec.write if handler.response_streaming else None,
+            response_serializer=codec.write if gives_stream else None,
         )
 
 
@@ -124,7 +133,9 @@ class Served:
         clock: Monotonic,
         read: Callable[[Any], Any],
         write: Callable[[Any], Any],
+        reads_late: bool = False,
     ) -> None:
+        """`reads_late`: the one request is read from the context, not handed over."""
         self._method = method
         self._behaviour = behaviour
         self._is_generator = inspect.isasyncgenfunction(behaviour)
@@ -132,6 +143,7 @@ class Served:
         self._clock = clock
         self._read = read
         self._write = write
+        self._reads_late = reads_late
 
     async def serve(self, incoming: Any, context: Any) -> Any:
         """Serve one call. Cancellation passes untouched: swallowing it leaks memory in grpc."""
@@ -144,10 +156,15 @@ class Served:
             for stage in self._stages:
                 stage.enter(call, context, metadata)
                 entered += 1
+            del metadata
             # The request has no name here: a stream must not keep it for as long as it runs.
+            if self._reads_late:
+                answer = self._behaviour(self._read(await _only_request(context)), context)
+            else:
+                answer = self._behaviour(self._read(incoming), context)
             if not self._is_generator:
-                return self._write(await self._behaviour(self._read(incoming), context))
-            await write_out(self._behaviour(self._read(incoming), context), context)
+                return self._write(await answer)
+            await write_out(answer, context)
         except asyncio.CancelledError:
             call.cut_off(self._clock())
             raise
@@ -156,6 +173,20 @@ class Served:
         finally:
             for stage in reversed(self._stages[:entered]):
                 stage.leave(call)
+
+
+async def _only_request(context: Any) -> Any:
+    """The bytes of the one request.
+
+    Raises:
+        InvalidRequest: the caller closed its side without one.
+    """
+    request = await context.read()
+    if request is grpc.aio.EOF:
+        # A caller that left looks the same at first; the cancellation of this task is then on its way.
+        await asyncio.sleep(_LEAVING_SECONDS)
+        raise InvalidRequest.at("", "a request is expected")
+    return request
 
 
 async def write_out(generator: AsyncGenerator[Any, None], context: Any) -> None:
@@ -170,6 +201,7 @@ async def write_out(generator: AsyncGenerator[Any, None], context: Any) -> None:
                 await context.write(message)
             except (grpc.aio.InternalError, grpc.aio.UsageError) as error:
                 raise asyncio.CancelledError from error
+            del message  # a stream may wait long for the next one, and needs no memory of this one
 
 
 def _as_it_is(message: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fluxrpc.errors import AnswerFault, AnswerOversize, AttemptError, SilenceFault
+from fluxrpc.upstream.body import BodyExchange
 from fluxrpc.upstream.exchange import Exchange, Transport
 
 Serve = Callable[[Callable[[Any], Awaitable[None]]], Awaitable[Any]]
@@ -139,7 +140,9 @@ async def test_a_flushed_compressed_stream_is_not_delayed(transport: Transport, 
     exchange.close()
 
 
-async def test_a_zip_bomb_ends_at_the_limit(transport: Transport, serve: Serve, outgoing: Make) -> None:
+async def test_a_zip_bomb_ends_at_the_limit(
+    transport: Transport, serve: Serve, outgoing: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bomb = gzip.compress(bytes(64 << 20), compresslevel=9)
     seen: list[int] = []
 
@@ -148,14 +151,14 @@ async def test_a_zip_bomb_ends_at_the_limit(transport: Transport, serve: Serve, 
         connection.answer(bomb, headers="content-encoding: gzip\r\n")
         await connection.until_gone()
 
-    exchange = await transport.send(outgoing((await serve(stream)).url))
-    chunk = exchange.next_chunk
+    next_chunk = BodyExchange.next_chunk
 
-    async def watched() -> bytes:
-        seen.append(len(piece := await chunk()))
+    async def watched(exchange: BodyExchange) -> bytes:
+        seen.append(len(piece := await next_chunk(exchange)))
         return piece
 
-    exchange.next_chunk = watched  # type: ignore[method-assign]
+    exchange = await transport.send(outgoing((await serve(stream)).url))
+    monkeypatch.setattr(BodyExchange, "next_chunk", watched)
     with pytest.raises(AnswerOversize):
         await exchange.read(1 << 20)
     assert max(seen) <= 256 * 1024

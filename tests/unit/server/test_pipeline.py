@@ -272,3 +272,29 @@ def test_which_calls_pass_which_stages() -> None:
     execute, health, reflection = "/fluxrpc.v1.RouterService/Execute", "/grpc.health.v1.Health/Check", "/grpc.r.v1/X"
     assert [Limiter(1).concerns(method) for method in (execute, health, reflection)] == [True, False, False]
     assert [Authenticator(Callers({})).concerns(m) for m in (execute, health, reflection)] == [True, False, True]
+
+
+async def test_the_request_of_a_stream_is_read_late_and_not_kept() -> None:
+    """gRPC is told that a stream of requests comes, and hands over an iterator, which nobody asks."""
+    wrapped = cast(
+        "Any",
+        Pipeline([], clock=lambda: 1.0, max_message_bytes=100).wrap(
+            METHOD,
+            grpc.unary_stream_rpc_method_handler(_twice, Duration.FromString, Duration.SerializeToString),
+        ),
+    )
+
+    class Reading(Context):
+        async def read(self) -> bytes:
+            return Duration(seconds=5).SerializeToString()
+
+    context = Reading()
+    assert (wrapped.request_streaming, wrapped.response_streaming) == (True, True)
+    assert wrapped.request_deserializer is None
+    await wrapped.stream_stream(None, context)
+    assert context.written == [Duration(seconds=5), Duration(seconds=5)]
+
+
+async def _twice(request: Any, _context: Any) -> AsyncIterator[Any]:
+    yield request
+    yield request
