@@ -97,7 +97,8 @@ class LiveStream:
         if self._fault is not None:
             raise self._fault
         try:
-            chunk = await self._next_chunk()
+            # Each coroutine in between costs a running stream its frame.
+            chunk = await (self._rest() if self.watch.finished else self.exchange.next_chunk())
         except AttemptError:
             if not self.watch.finished:
                 raise
@@ -113,9 +114,8 @@ class LiveStream:
         self.ended = batch.ended or not chunk
         return batch
 
-    async def _next_chunk(self) -> bytes:
-        if not self.watch.finished:
-            return await self.exchange.next_chunk()
+    async def _rest(self) -> bytes:
+        """What follows when every choice has finished: the terminator, soon."""
         try:
             async with asyncio.timeout(self.limits.stream_end_seconds):
                 return await self.exchange.next_chunk()
