@@ -43,7 +43,9 @@ async def test_what_stands_before_a_fault_in_the_same_read_is_delivered() -> Non
     exchange = Exchange(said("One"), said("two") + ERROR)
     watch = NATIVE[Protocol.OPENAI].watch(StreamOptions())
     stream = await open_stream(exchange, watch, (), RouteLimits())
-    assert stream.first.frames == said("One")
+    assert stream.take_first().frames == said("One")
+    with pytest.raises(RuntimeError):
+        stream.take_first()
     assert (await stream.next()).frames == said("two")
     assert not stream.ended
     for _ in range(2):
