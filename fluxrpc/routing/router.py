@@ -127,10 +127,10 @@ class Router:
         Raises:
             RoutingError: nothing is left to try, or the deadline came first; carries the attempts.
             TranslationMissing: every route speaks another protocol.
+            ValueError: `max_attempts` is below 1.
         """
         run = self._run(table, request, max_attempts, options)
-
-        with self._limits.within(self._seconds_left(options), run.out_of_time):
+        with self._limits.within(self._seconds_left(run), run.out_of_time):
             return await self._first_success(run, options, self._ask)
 
     async def execute_stream(
@@ -151,12 +151,12 @@ class Router:
             TranslationMissing: as `execute`.
         """
         run = self._run(table, request, max_attempts, options)
-        with self._limits.within(self._seconds_left(options), run.out_of_time):
+        with self._limits.within(self._seconds_left(run), run.out_of_time):
             running = await self._first_success(run, options, self._begin)
         del request
         run.forget_request()
         live, watch = running.live, running.live.watch
-        alarm = _Alarm(self._seconds_left(options), live.exchange.close)
+        alarm = _Alarm(self._seconds_left(run), live.exchange.close)
         try:
             yield running.head()
             yield live.take_first()
@@ -180,6 +180,8 @@ class Router:
         await self._transports.close()
 
     def _run(self, table: RouteTable, request: CallerRequest, max_attempts: int, options: CallOptions) -> Run:
+        if max_attempts < 1:
+            raise ValueError("max_attempts must be at least 1")
         plan = Plan(
             table=table,
             deadline=Deadline(
@@ -195,9 +197,9 @@ class Router:
             request, plan, clock=self._clock, wall_clock=self._wall_clock, random=self._random, hooks=self._hooks
         )
 
-    def _seconds_left(self, options: CallOptions) -> float:
+    def _seconds_left(self, run: Run) -> float:
         """Until the caller is answered, whatever is still running."""
-        return max(0.0, options.ends_at - self._settings.reply_reserve_seconds - self._clock())
+        return max(0.0, run.answer_by - self._clock())
 
     async def _first_success(self, run: Run, options: CallOptions, attempt: _Attempt[_T]) -> _T:
         """Make attempts until one succeeds; `attempt` settles its permit when it does."""

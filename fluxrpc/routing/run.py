@@ -86,6 +86,11 @@ class Run:
         """The table that the request goes through."""
         return self._plan.table
 
+    @property
+    def answer_by(self) -> float:
+        """The moment (monotonic) at which the caller is answered, whatever is still running."""
+        return self._plan.deadline.answer_by
+
     def next_step(self) -> Next:
         """The next attempt to make.
 

@@ -103,6 +103,7 @@ class FakeProviders:
         self.exchanges: list[FakeExchange] = []
         self.on_send: Callable[[str], None] = lambda _model: None
         self.in_use = 0
+        self.closings = 0
 
     def pool(self) -> TransportPool:
         return TransportPool(build=self._build)
@@ -129,4 +130,4 @@ class FakeProviders:
         """Nothing is open here."""
 
     async def close(self) -> None:
-        """Nothing is open here."""
+        self.closings += 1

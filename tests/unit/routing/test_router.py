@@ -447,7 +447,16 @@ async def test_the_deadline_closes_a_running_stream() -> None:
     assert here.providers.exchanges[0].closed
 
 
-async def test_closing_the_router_is_idempotent() -> None:
-    here = Here()
+async def test_a_request_needs_an_attempt() -> None:
+    here = Here(a=Scripted())
+    with pytest.raises(ValueError, match="max_attempts"):
+        await here.ask(here.route("a"), max_attempts=0)
+    assert here.providers.seen == []
+
+
+async def test_closing_the_router_closes_its_transports_once() -> None:
+    here = Here(a=Scripted())
+    await here.ask(here.route("a"))
     await here.router.close()
     await here.router.close()
+    assert here.providers.closings == 1
