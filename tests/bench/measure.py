@@ -93,26 +93,32 @@ def _median_throughput(runs: Sequence[Throughput]) -> Throughput:
     )
 
 
-def added_latency(rig: Rig, call: Call, direct: Call, *, pace: Pace) -> Latency:
+def added_latency(rig: Rig, calls: Mapping[str, Call], direct: Call, *, pace: Pace) -> dict[str, Latency]:
     """Latency of whole answers at a fixed rate, minus the same straight at the upstream."""
-    return _added(rig, call, direct, pace, lambda run: (run.latency_p50_ms, run.latency_p99_ms))
+    return _added(rig, calls, direct, pace, lambda run: (run.latency_p50_ms, run.latency_p99_ms))
 
 
-def added_first_chunk(rig: Rig, call: Call, direct: Call, *, pace: Pace) -> Latency:
+def added_first_chunk(rig: Rig, calls: Mapping[str, Call], direct: Call, *, pace: Pace) -> dict[str, Latency]:
     """Time to the first event at a fixed rate of streams, minus the same straight at the upstream."""
-    return _added(rig, call, direct, pace, lambda run: (run.first_data_p50_ms, run.first_data_p99_ms))
+    return _added(rig, calls, direct, pace, lambda run: (run.first_data_p50_ms, run.first_data_p99_ms))
 
 
-def _added(rig: Rig, call: Call, direct: Call, pace: Pace, read: Callable[[Report], tuple[float, float]]) -> Latency:
-    differences = []
+def _added(
+    rig: Rig, calls: Mapping[str, Call], direct: Call, pace: Pace, read: Callable[[Report], tuple[float, float]]
+) -> dict[str, Latency]:
+    differences: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         straight = read(proven(rig, direct, pace))
-        through = read(proven(rig, call, pace))
-        differences.append((through[0] - straight[0], through[1] - straight[1]))
-    return Latency(
-        p50_ms=statistics.median(p50 for p50, _ in differences),
-        p99_ms=statistics.median(p99 for _, p99 in differences),
-    )
+        for name, call in calls.items():
+            through = read(proven(rig, call, pace))
+            differences[name].append((through[0] - straight[0], through[1] - straight[1]))
+    return {
+        name: Latency(
+            p50_ms=statistics.median(p50 for p50, _ in found),
+            p99_ms=statistics.median(p99 for _, p99 in found),
+        )
+        for name, found in differences.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
