@@ -5,7 +5,7 @@ Two kinds of use stand side by side:
 
 * native: caller and route speak the same protocol. The body stays the caller's bytes but for the few spliced
   fields, the answer stays the provider's bytes; the codec only *watches* what passes (usage, finish, errors).
-* typed: the caller speaks `MessageRequest`; the codec writes requests and reads answers.
+* translating: the caller speaks `MessageRequest` or another protocol; readers and writers meet in the IR.
 
 `fluxrpc.protocols.bridge` joins them: it is what the router talks to.
 """
@@ -14,16 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 from typing import Protocol as Interface
 
 from msgspec import Struct
 
-from fluxrpc.errors import AttemptError
+from fluxrpc.errors import AttemptError, NativeErrorBody
 from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.response_pb2 import Finish, MessageResponse
 from fluxrpc.v1.stream_pb2 import StreamEvent
 from fluxrpc.v1.usage_pb2 import Usage
+
+if TYPE_CHECKING:
+    from fluxrpc.protocols.context import Context
+    from fluxrpc.protocols.notes import Fates, Notes, Places
 
 
 class Protocol(StrEnum):
@@ -90,10 +95,13 @@ class Batch(Struct, kw_only=True):
 class AnswerStream(Interface):
     """One streamed answer on its way to the caller: a state machine over the upstream's bytes."""
 
-    served_model: str
-    """The model name in the answer; "" where it gave none."""
-    malformed: int
-    """Events that were not passed on because they were broken."""
+    @property
+    def served_model(self) -> str:
+        """The model name in the answer; "" where it gave none."""
+
+    @property
+    def malformed(self) -> int:
+        """Events that were not passed on because they were broken."""
 
     @property
     def notes(self) -> Sequence[TranslationNote]:
@@ -178,37 +186,103 @@ class NativeCodec(Interface):
         """An error body in this protocol for a fault of ours (5xx of the caller's protocol)."""
 
 
-class TypedCodec(Interface):
-    """The typed half of a protocol: `MessageRequest` out, `MessageResponse` and `StreamEvent` in."""
+class ReadRequest(Struct, frozen=True, kw_only=True):
+    """A native request body, read."""
+
+    message: MessageRequest
+    model: str = ""
+    """The model that the body names."""
+    stream: bool = False
+    """The body asks for a stream."""
+    show_usage: bool = True
+    """openai: the caller asked for the usage frame of a stream. Others always show it."""
+
+
+class ErrorView(Struct, frozen=True, kw_only=True):
+    """An error as a protocol's writer needs it; `http_status` is that of the protocol it was met in."""
+
+    http_status: int
+    message: str
+    detail: str = ""
+    """The verdict's word, such as `RATE_LIMITED` (`fluxrpc.protocols.classify`)."""
+    code: str = ""
+    """The provider's code word."""
+    param: str = ""
+    """The field at fault, as the provider names it."""
+    request_id: str = ""
+    retry_after_seconds: float | None = None
+
+
+class EventWriter(Interface):
+    """`StreamEvent`s to the frames of a native stream. One for each stream; its memory does not grow with it.
+
+    A writer whose protocol repeats the whole answer at its end (responses) keeps that answer, and nothing else.
+    """
+
+    def write(self, events: Sequence[StreamEvent]) -> bytes:
+        """The frames for these events; b"" where they say nothing in this protocol yet."""
+
+    def close(self) -> bytes:
+        """The answer is complete: what was held back for the end, and the terminator."""
+
+
+class Translator(Interface):
+    """The translating half of a protocol: native bytes to the IR and back, for requests, answers, streams, errors."""
 
     protocol: Protocol
+    fates: Fates
+    """What becomes of each concept that this protocol cannot say."""
+    fields: Mapping[str, str]
+    """Names of IR fields (`max_output_tokens`, `image.detail`) to those of this protocol's bodies, for notes."""
 
-    def write_request(
-        self, request: MessageRequest, *, model: str, stream: bool, options: WireOptions
-    ) -> tuple[WireRequest, tuple[TranslationNote, ...]]:
-        """The request for the provider.
+    def read_request(self, body: bytes, *, version: str = "", places: Places | None = None) -> ReadRequest:
+        """Read a caller's body. `places`, where given, is filled with where the nodes of the message stood.
 
         Raises:
-            TranslationMissing: the request holds something that this codec cannot write yet.
+            JsonFault: not a body of this protocol; with the path.
         """
 
-    def read_response(self, body: bytes) -> Answer:
-        """Read a 2xx answer into a `MessageResponse`; raises as `NativeCodec.read_answer`."""
+    def write_request(self, request: MessageRequest, context: Context, notes: Notes) -> WireRequest:
+        """The request for `context.target`, which notes what it changes and fills `context` with what to undo.
 
-    def read_stream(self, options: StreamOptions) -> AnswerStream:
-        """A reader of a streamed answer into events; one for each stream."""
+        Raises:
+            InvalidRequest: it cannot be said in any way, and not for a lack of this protocol.
+        """
+
+    def read_response(self, body: bytes, context: Context, notes: Notes) -> MessageResponse:
+        """Read a 2xx answer.
+
+        Raises:
+            AnswerFault: empty, not JSON, cut, or not an answer of this protocol.
+            ProviderError: an error body inside a 2xx.
+        """
+
+    def write_response(self, response: MessageResponse, context: Context, notes: Notes) -> bytes:
+        """The answer as this protocol's callers expect it."""
+
+    def read_stream(self, options: StreamOptions, context: Context) -> AnswerStream:
+        """A reader of a streamed answer into events (`Batch.events`); one for each stream."""
+
+    def write_stream(self, context: Context, notes: Notes) -> EventWriter:
+        """A writer of a streamed answer; one for each stream."""
+
+    def write_error(self, error: ErrorView) -> NativeErrorBody:
+        """The error as this protocol's callers expect it: status, headers, body."""
 
 
 __all__ = [
     "Answer",
     "AnswerStream",
     "Batch",
+    "ErrorView",
+    "EventWriter",
     "Headers",
     "NativeCodec",
     "Protocol",
+    "ReadRequest",
     "RequestHead",
     "StreamOptions",
-    "TypedCodec",
+    "Translator",
     "WireOptions",
     "WireRequest",
 ]

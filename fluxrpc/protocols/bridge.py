@@ -1,40 +1,51 @@
-"""What the router talks to: one `Bridge` joins what a caller asked with the protocol of one route.
+"""What the router talks to: one `Bridge` joins what a caller asked with the protocol and model of one route.
 
-It hides which codec halves are at work. A bridge serves one request on one protocol, for any number of attempts; the
+It hides which codec halves are at work. A bridge serves one request on one route, for any number of attempts; the
 state of a stream lives in the `AnswerStream` that it opens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol as Interface
 
 from msgspec import Struct
 
-from fluxrpc.errors import AttemptError, TranslationMissing
+from fluxrpc.errors import AttemptError, InvalidRequest
 from fluxrpc.protocols.base import (
     Answer,
     AnswerStream,
+    Batch,
     Headers,
     NativeCodec,
     Protocol,
+    ReadRequest,
     RequestHead,
     StreamOptions,
-    TypedCodec,
     WireOptions,
     WireRequest,
 )
-from fluxrpc.protocols.registry import NATIVE, TYPED
+from fluxrpc.protocols.context import Target
+from fluxrpc.protocols.json_text import JsonFault
+from fluxrpc.protocols.notes import Places
+from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
+from fluxrpc.protocols.translation import TranslatingBridge, whole_as_stream
 from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 
+__all__ = ["Bridge", "CallerRequest", "native_bridge", "open_bridge", "read_request"]
 
-class CallerRequest(Struct, frozen=True, kw_only=True):
+
+class CallerRequest(Struct, kw_only=True):
     """What a caller asks: a native body of `protocol` with its head, or (`protocol` None) a typed `message`."""
 
     protocol: Protocol | None = None
     body: bytes = b""
     head: RequestHead | None = None
     message: MessageRequest | None = None
+    version: str = ""
+    """anthropic: the caller's `anthropic-version`."""
+    _read: ReadRequest | None = None
 
     @property
     def model(self) -> str | None:
@@ -48,19 +59,37 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
             return self.message.HasField("provider_state")
         return self.head is not None and self.head.holds_state
 
+    def read(self) -> ReadRequest:
+        """The request in the IR; a native body is read once.
+
+        Raises:
+            InvalidRequest: it is not a body of its protocol.
+        """
+        if self._read is None:
+            if self.message is not None:
+                self._read = ReadRequest(message=self.message)
+            elif self.protocol is not None:
+                try:
+                    self._read = TRANSLATORS[self.protocol].read_request(self.body, version=self.version)
+                except JsonFault as fault:
+                    raise InvalidRequest.at(fault.path, str(fault)) from None
+            else:
+                raise TypeError("a request has a typed message, or a protocol and a head")
+        return self._read
+
 
 class Bridge(Interface):
-    """One request on its way to one protocol, and the answer on its way back."""
+    """One request on its way to one route, and the answer on its way back."""
 
     notes: tuple[TranslationNote, ...]
     """What writing the request changed; known after `wire`."""
 
-    def wire(self, *, model: str, stream: bool, options: WireOptions) -> WireRequest:
+    def wire(self, *, stream: bool) -> WireRequest:
         """The request for the provider.
 
         Raises:
             InvalidRequest: the caller's request cannot be written at all.
-            TranslationMissing: it holds something that no translator can write yet.
+            NotExpressible: strict fidelity, and something would be lost.
         """
 
     def read_answer(self, body: bytes) -> Answer:
@@ -72,18 +101,23 @@ class Bridge(Interface):
     def open_stream(self, options: StreamOptions) -> AnswerStream:
         """A machine for one streamed answer. Whether the caller sees usage is the request's own business."""
 
+    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+        """A whole answer where a stream was asked for, as the stream that it stands for; raises as `read_answer`."""
+
 
 class _NativeBridge:
-    __slots__ = ("_body", "_codec", "_head", "notes")
+    __slots__ = ("_body", "_codec", "_head", "_target", "notes")
 
-    def __init__(self, codec: NativeCodec, body: bytes, head: RequestHead) -> None:
+    def __init__(self, codec: NativeCodec, body: bytes, head: RequestHead, target: Target) -> None:
         self._codec = codec
         self._body = body
         self._head = head
+        self._target = target
         self.notes: tuple[TranslationNote, ...] = ()
 
-    def wire(self, *, model: str, stream: bool, options: WireOptions) -> WireRequest:
-        return self._codec.write_wire(self._head, self._body, model=model, stream=stream, options=options)
+    def wire(self, *, stream: bool) -> WireRequest:
+        options = WireOptions(force_usage=self._target.force_usage)
+        return self._codec.write_wire(self._head, self._body, model=self._target.model, stream=stream, options=options)
 
     def read_answer(self, body: bytes) -> Answer:
         return self._codec.read_answer(body)
@@ -96,66 +130,57 @@ class _NativeBridge:
             StreamOptions(show_usage=self._head.includes_usage, max_event_bytes=options.max_event_bytes)
         )
 
-
-class _TypedBridge:
-    __slots__ = ("_codec", "_message", "_native", "notes")
-
-    def __init__(self, codec: TypedCodec, native: NativeCodec, message: MessageRequest) -> None:
-        self._codec = codec
-        self._native = native
-        self._message = message
-        self.notes: tuple[TranslationNote, ...] = ()
-
-    def wire(self, *, model: str, stream: bool, options: WireOptions) -> WireRequest:
-        request, self.notes = self._codec.write_request(self._message, model=model, stream=stream, options=options)
-        return request
-
-    def read_answer(self, body: bytes) -> Answer:
-        return self._codec.read_response(body)
-
-    def read_error(self, status: int, headers: Headers, body: bytes, *, now: float) -> AttemptError:
-        return self._native.read_error(status, headers, body, now=now)
-
-    def open_stream(self, options: StreamOptions) -> AnswerStream:
-        return self._codec.read_stream(options)
+    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+        self._codec.read_answer(body)  # names what is wrong with a body that is no answer
+        protocol = self._codec.protocol
+        request = CallerRequest(protocol=protocol, body=self._body, head=self._head)
+        return whole_as_stream(request.read(), protocol, self._target, TRANSLATORS, body, options)
 
 
-def read_request(protocol: Protocol, body: bytes) -> CallerRequest:
+def read_request(protocol: Protocol, body: bytes, *, version: str = "") -> CallerRequest:
     """Read a native body.
 
     Raises:
         InvalidRequest: see `NativeCodec.read_head`.
     """
-    return CallerRequest(protocol=protocol, body=body, head=NATIVE[protocol].read_head(body))
+    return CallerRequest(protocol=protocol, body=body, head=NATIVE[protocol].read_head(body), version=version)
 
 
-def open_bridge(request: CallerRequest, target: Protocol) -> Bridge:
-    """The bridge for a request to a route of protocol `target`.
+def open_bridge(request: CallerRequest, target: Target, *, strict: bool = False, now: int = 0) -> Bridge:
+    """The bridge for a request to a route.
+
+    `strict` refuses what the route's protocol cannot say; `now` (Unix seconds) stands in answers that tell no time.
 
     Raises:
-        TranslationMissing: there is no translator between the two.
+        InvalidRequest: the body is not one of its protocol.
     """
-    if request.message is not None:
-        return typed_bridge(request.message, target)
-    if request.protocol is None or request.head is None:
-        raise TypeError("a request has a typed message, or a protocol and a head")
-    if request.protocol != target:
-        raise TranslationMissing(f"no translator from {request.protocol} to {target} yet")
-    return native_bridge(request.protocol, request.body, request.head)
+    if request.protocol == target.protocol and request.head is not None:
+        return native_bridge(request.body, request.head, target)
+    return TranslatingBridge(
+        request.read(),
+        request.protocol,
+        target,
+        translators=TRANSLATORS,
+        native=NATIVE[target.protocol],
+        places_of=_places_of(request),
+        version=request.version,
+        strict=strict,
+        now=now,
+    )
 
 
-def native_bridge(protocol: Protocol, body: bytes, head: RequestHead) -> Bridge:
+def _places_of(request: CallerRequest) -> Callable[[], Places]:
+    """Reads the body again, this time for where its nodes stand: only notes ask for that."""
+
+    def places_of() -> Places:
+        places: Places = {}
+        if request.protocol is not None:
+            TRANSLATORS[request.protocol].read_request(request.body, version=request.version, places=places)
+        return places
+
+    return places_of
+
+
+def native_bridge(body: bytes, head: RequestHead, target: Target) -> Bridge:
     """Same protocol in and out."""
-    return _NativeBridge(NATIVE[protocol], body, head)
-
-
-def typed_bridge(message: MessageRequest, target: Protocol) -> Bridge:
-    """A typed request to a route of protocol `target`.
-
-    Raises:
-        TranslationMissing: there is no typed codec for it.
-    """
-    codec = TYPED.get(target)
-    if codec is None:
-        raise TranslationMissing(f"no translator from typed requests to {target} yet")
-    return _TypedBridge(codec, NATIVE[target], message)
+    return _NativeBridge(NATIVE[target.protocol], body, head, target)

@@ -17,6 +17,11 @@ class HalfJoiner:
         self._held = ""
         self.replaced = 0
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether a half waits."""
+        return bool(self._held)
+
     def feed(self, text: str) -> str:
         """The text with joined pairs; a high half at its end waits for what comes next."""
         if not self._held and text.isascii():

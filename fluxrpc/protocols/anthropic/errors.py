@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import Protocol
+from fluxrpc.errors import NativeErrorBody, ProviderError
+from fluxrpc.protocols.base import ErrorView, Protocol
 from fluxrpc.protocols.classify import LIMITED, QUOTA, REFUSED, Row, words
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
@@ -54,3 +54,8 @@ def write_error(status: int, message: str, code: str) -> bytes:
     if code:
         error["details"] = {"error_code": code}
     return msgspec.json.encode({"type": "error", "error": error})
+
+
+def write_error_view(error: ErrorView) -> NativeErrorBody:
+    """An upstream error of another protocol in the words of this one."""
+    raise NotImplementedError

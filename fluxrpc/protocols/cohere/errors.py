@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import Protocol
+from fluxrpc.errors import NativeErrorBody, ProviderError
+from fluxrpc.protocols.base import ErrorView, Protocol
 from fluxrpc.protocols.classify import KEY, QUOTA, REFUSED, Row
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
@@ -40,3 +40,8 @@ def write_error(status: int, message: str, code: str) -> bytes:
     """`{"message"}`: it has no place for a status or a code."""
     del status, code
     return msgspec.json.encode({"message": message})
+
+
+def write_error_view(error: ErrorView) -> NativeErrorBody:
+    """An upstream error of another protocol in the words of this one."""
+    raise NotImplementedError

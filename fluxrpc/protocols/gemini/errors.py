@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import Protocol
+from fluxrpc.errors import NativeErrorBody, ProviderError
+from fluxrpc.protocols.base import ErrorView, Protocol
 from fluxrpc.protocols.classify import BROKEN, CALLER, KEY, LIMITED, OVERLOADED, QUOTA, Row, words
 from fluxrpc.protocols.provider_error import PER_DAY_WORD, read_error_in_answer
 
@@ -65,3 +65,8 @@ def write_error(status: int, message: str, code: str) -> bytes:
         kind = "type.googleapis.com/google.rpc.ErrorInfo"
         error["details"] = [{"@type": kind, "reason": code, "domain": "fluxrpc"}]
     return msgspec.json.encode({"error": error})
+
+
+def write_error_view(error: ErrorView) -> NativeErrorBody:
+    """An upstream error of another protocol in the words of this one."""
+    raise NotImplementedError

@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import Protocol
+from fluxrpc.errors import NativeErrorBody, ProviderError
+from fluxrpc.protocols.base import ErrorView, Protocol
 from fluxrpc.protocols.classify import CONTEXT, KEY, LIMITED, Row, words
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
@@ -42,3 +42,8 @@ def write_error(status: int, message: str, code: str) -> bytes:
 
 
 _TYPES = {429: "rate_limit_error", 403: "permission_error"}
+
+
+def write_error_view(error: ErrorView) -> NativeErrorBody:
+    """An upstream error of another protocol in the words of this one."""
+    raise NotImplementedError

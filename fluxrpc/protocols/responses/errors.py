@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
-from fluxrpc.protocols.base import Protocol
+from fluxrpc.errors import NativeErrorBody, ProviderError
+from fluxrpc.protocols.base import ErrorView, Protocol
 from fluxrpc.protocols.classify import CALLER, KEY, LIMITED, Row, words
 from fluxrpc.protocols.provider_error import read_error_in_answer
 
@@ -49,3 +49,8 @@ def write_error(status: int, message: str, code: str) -> bytes:
     """`{"error": {"message", "type", "param", "code"}}`."""
     kind = "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
     return msgspec.json.encode({"error": {"message": message, "type": kind, "param": None, "code": code or None}})
+
+
+def write_error_view(error: ErrorView) -> NativeErrorBody:
+    """An upstream error of another protocol in the words of this one."""
+    raise NotImplementedError

@@ -1,0 +1,168 @@
+"""What single models refuse or demand beyond their protocol, and what they can do: data, with a date and a source.
+
+The built-in data is `data/models.toml`; a configuration may override it for a route. Writers ask a `Gates`; routing asks
+a `ModelCapabilities`. Nothing here knows how a protocol says anything.
+
+Source of the rows: the providers' documentation as it stood on the date in the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fluxrpc.protocols.base import Protocol
+
+__all__ = ["EFFORTS", "GateRow", "Gates", "ModelCapabilities", "gate_rows", "gates_of", "model_capabilities"]
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""The ladder of reasoning efforts."""
+
+
+class Gates(Struct, frozen=True, kw_only=True):
+    """What one model of one protocol refuses or demands. Field names of the IR stand for what is refused."""
+
+    refused: frozenset[str] = frozenset()
+    """Fields of `MessageRequest` that it refuses: `temperature`, `top_p`, `top_k`, `presence_penalty`,
+    `frequency_penalty`, `choice_count` (above 1), `stop_sequences`, `logprobs`, `seed`, `safety_mode_off`."""
+    refused_while_reasoning: frozenset[str] = frozenset()
+    """The same, unless reasoning is off (effort none)."""
+    ignored: frozenset[str] = frozenset()
+    """Fields that it accepts and does not heed: dropped as well, so that the caller learns of it."""
+    one_of_temperature_and_top_p: bool = False
+    """Both together are refused."""
+    efforts: tuple[str, ...] = ()
+    """Efforts that it takes, a part of `EFFORTS`; empty: all of its protocol."""
+    takes_effort: bool = True
+    takes_budget: bool = True
+    """A number of tokens for reasoning (anthropic `enabled`, gemini `thinkingBudget`)."""
+    takes_level: bool = True
+    """gemini: `thinkingLevel`."""
+    takes_adaptive: bool = True
+    """anthropic: `thinking.adaptive`."""
+    can_switch_reasoning_off: bool = True
+    between_tools: bool = False
+    """anthropic: `thinking.between_tools` stands for off."""
+    is_reasoning: bool = False
+    """It reasons unless told otherwise; openai: instructions are written with the role `developer`."""
+    forced_tool_choice: bool = True
+    takes_tools: bool = True
+    tools_need_no_reasoning: bool = False
+    """openai Chat: function tools only with effort none."""
+    late_system: bool = False
+    """anthropic: a message of role `system` may stand in the conversation."""
+    prefill: bool = True
+    """It goes on from an assistant message at the end."""
+    needs_signatures: bool = False
+    """gemini: calls of the current turn must carry their `thoughtSignature`."""
+    result_media: bool = True
+    """gemini: media within a function response."""
+    max_tokens_field: str = "max_completion_tokens"
+    """openai: which field it takes; old servers know only `max_tokens`."""
+    default_max_output_tokens: int = 4096
+    """anthropic: sent where the caller sets no limit."""
+
+
+class ModelCapabilities(Struct, frozen=True, kw_only=True):
+    """What a model can do; None is not known, and does not stand in a request's way."""
+
+    vision: bool | None = None
+    audio: bool | None = None
+    documents: bool | None = None
+    tools: bool | None = None
+    json_schema: bool | None = None
+    reasoning: bool | None = None
+    prefill: bool | None = None
+    context_tokens: int | None = None
+
+
+class GateRow(Struct, frozen=True, kw_only=True):
+    """One row of the data: to which models of which protocols it applies, and what it says."""
+
+    name: str
+    """For people: what `fluxrpc check` prints."""
+    protocols: tuple[Protocol, ...]
+    models: tuple[str, ...]
+    """Patterns with `*`, lower case, matched against the model's name and what stands behind its last `/`."""
+    versions: tuple[str, ...] = ()
+    """Only with these versions of the protocol (anthropic-version); empty: with all."""
+    gates: dict[str, Any] = {}
+    capabilities: dict[str, Any] = {}
+    source: str
+    """Where it is said."""
+
+    def applies(self, protocol: Protocol, model: str, version: str) -> bool:
+        """Whether the row speaks of this model."""
+        if protocol not in self.protocols or (self.versions and version not in self.versions):
+            return False
+        name = model.lower()
+        names = (name, name.rpartition("/")[2])
+        return any(fnmatchcase(each, pattern) for each in names for pattern in self.models)
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    date: str
+    rows: tuple[GateRow, ...]
+
+
+@lru_cache(maxsize=1)
+def _data() -> _File:
+    text = files("fluxrpc.protocols").joinpath("data", "models.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _File)
+
+
+def data_date() -> str:
+    """The date of the built-in data."""
+    return _data().date
+
+
+@lru_cache(maxsize=4096)
+def gate_rows(protocol: Protocol, model: str, version: str = "") -> tuple[GateRow, ...]:
+    """The rows that speak of a model, in the order of the file."""
+    return tuple(row for row in _data().rows if row.applies(protocol, model, version))
+
+
+@lru_cache(maxsize=4096)
+def gates_of(protocol: Protocol, model: str, version: str = "") -> Gates:
+    """What the built-in data says of a model: later rows win, lists of refused fields add up."""
+    merged: dict[str, Any] = {}
+    for row in gate_rows(protocol, model, version):
+        _merge(merged, row.gates)
+    return msgspec.convert(merged, Gates)
+
+
+@lru_cache(maxsize=4096)
+def model_capabilities(protocol: Protocol, model: str) -> ModelCapabilities:
+    """What the built-in data says that a model can do: later rows win."""
+    merged: dict[str, Any] = {}
+    for row in gate_rows(protocol, model):
+        merged |= row.capabilities
+    return msgspec.convert(merged, ModelCapabilities)
+
+
+def overridden(gates: Gates, changes: Mapping[str, Any]) -> Gates:
+    """`gates` with single fields replaced, as a configuration may ask for it.
+
+    Raises:
+        msgspec.ValidationError: an unknown field, or a value of another type.
+    """
+    known = msgspec.to_builtins(gates, builtin_types=(frozenset,))
+    unknown = set(changes) - set(known)
+    if unknown:
+        raise msgspec.ValidationError(f"no such gate: {', '.join(sorted(unknown))}")
+    return msgspec.convert(known | dict(changes), Gates)
+
+
+def _merge(merged: dict[str, Any], gates: Mapping[str, Any]) -> None:
+    for name, value in gates.items():
+        if isinstance(value, list) and name != "efforts":
+            merged[name] = sorted({*merged.get(name, ()), *value})
+        else:
+            merged[name] = value

@@ -1,0 +1,11 @@
+"""What becomes of each concept that Gemini generateContent cannot say, and how it names the fields of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fluxrpc.protocols.notes import Fates
+
+FATES: Fates = {}
+
+FIELDS: Mapping[str, str] = {}

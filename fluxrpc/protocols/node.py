@@ -1,0 +1,211 @@
+"""JSON objects that are read key by key: what is asked for is consumed, what is left is carried.
+
+Values stay text until they are asked for, so tool arguments, schemas and unknown fields keep the spelling of their
+numbers, the order of their keys and their duplicates. Not for events of streams, which typed structs read faster.
+
+Invariant: every key is either asked for or among the `extras`; null is absence, and carried too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from fluxrpc.protocols.json_text import JsonFault
+from fluxrpc.v1.protocol_pb2 import Extra
+from fluxrpc.v1.protocol_pb2 import Protocol as WireProtocol
+
+__all__ = ["SPELLING", "Node", "merge_extras", "raw", "spelling"]
+
+SPELLING = "~"
+"""Begins the key of an extra that only says how something was spelt."""
+
+T = TypeVar("T")
+_NULL = msgspec.Raw(b"null")
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_TEXT = msgspec.json.Decoder(str)
+_TEXTS = msgspec.json.Decoder(list[str])
+_NUMBER = msgspec.json.Decoder(float)
+_INTEGER = msgspec.json.Decoder(int)
+_FLAG = msgspec.json.Decoder(bool)
+_ANY = msgspec.json.Decoder()
+
+
+def raw(text: str) -> msgspec.Raw:
+    """JSON text to be embedded as it stands."""
+    return msgspec.Raw(text.encode())
+
+
+class Node:
+    """One JSON object and its place in the body. All readers raise `JsonFault` with the path of what is wrong."""
+
+    __slots__ = ("_fields", "_key", "_nulls", "_parent")
+
+    def __init__(self, fields: dict[str, msgspec.Raw], parent: Node | None = None, key: str = "") -> None:
+        self._fields = fields
+        self._parent = parent
+        self._key = key
+        self._nulls: list[str] = []
+
+    @classmethod
+    def root(cls, body: bytes) -> Node:
+        """The object that a body is."""
+        return cls(_decoded(_OBJECT, body, "", "an object"))
+
+    @property
+    def path(self) -> str:
+        """Where it stands: `messages[2].content[0]`; "" for the body."""
+        above = "" if self._parent is None else self._parent.path
+        return above + self._key if self._key.startswith("[") or not above else f"{above}.{self._key}"
+
+    def at(self, key: str) -> str:
+        """The path of one of its fields."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a field is there, still unread and not null."""
+        found = self._fields.get(key)
+        return found is not None and found != _NULL
+
+    def fault(self, key: str, expected: str) -> JsonFault:
+        """The error for a field that is not what is expected."""
+        return JsonFault(f"{expected} is expected", path=self.at(key))
+
+    # --- consuming ---
+
+    def take(self, key: str) -> msgspec.Raw | None:
+        """The value of a field as it stands; None where it is absent or null."""
+        found = self._fields.pop(key, None)
+        if found is not None and found == _NULL:
+            self._nulls.append(key)
+            return None
+        return found
+
+    def json(self, key: str) -> str:
+        """The text of a value as it stands; "" where it is absent."""
+        found = self.take(key)
+        return "" if found is None else bytes(found).decode()
+
+    def text(self, key: str) -> str | None:
+        """A string."""
+        return self._take(_TEXT, key, "a string")
+
+    def texts(self, key: str) -> list[str]:
+        """A list of strings; empty where it is absent."""
+        return self._take(_TEXTS, key, "a list of strings") or []
+
+    def number(self, key: str) -> float | None:
+        """A number."""
+        return self._take(_NUMBER, key, "a number")
+
+    def integer(self, key: str) -> int | None:
+        """A whole number; `37.0` is one."""
+        found = self.take(key)
+        if found is None:
+            return None
+        try:
+            return _INTEGER.decode(found)
+        except msgspec.MsgspecError:
+            number = _decoded(_NUMBER, found, self.at(key), "a whole number")
+        if not number.is_integer():
+            raise self.fault(key, "a whole number")
+        return int(number)
+
+    def flag(self, key: str) -> bool | None:
+        """True or false."""
+        return self._take(_FLAG, key, "true or false")
+
+    def value(self, key: str) -> Any:
+        """Any value, decoded; None where it is absent. Numbers lose their spelling."""
+        return self._take(_ANY, key, "JSON")
+
+    def node(self, key: str) -> Node | None:
+        """An object."""
+        fields = self._take(_OBJECT, key, "an object")
+        return None if fields is None else Node(fields, self, key)
+
+    def nodes(self, key: str) -> list[Node]:
+        """A list of objects; empty where it is absent."""
+        return [
+            Node(_decoded(_OBJECT, item, f"{self.at(key)}[{index}]", "an object"), self, f"{key}[{index}]")
+            for index, item in self.items(key)
+        ]
+
+    def items(self, key: str) -> Iterator[tuple[int, msgspec.Raw]]:
+        """The items of a list as they stand, with their index; none where it is absent."""
+        found = self._take(_LIST, key, "a list")
+        yield from enumerate(found or [])
+
+    def is_text(self, key: str) -> bool:
+        """Whether the value of a field is a string; it is not consumed."""
+        return self._starts(key, b'"')
+
+    def is_list(self, key: str) -> bool:
+        """Whether the value of a field is a list; it is not consumed."""
+        return self._starts(key, b"[")
+
+    def is_object(self, key: str) -> bool:
+        """Whether the value of a field is an object; it is not consumed."""
+        return self._starts(key, b"{")
+
+    # --- what is left ---
+
+    def extras(self, protocol: WireProtocol.ValueType, prefix: str = "", *, nulls: bool = True) -> list[Extra]:
+        """The fields that nobody asked for, and the nulls; for the nearest node of the IR that carries extras.
+
+        `prefix` (with its dot) is the way from that node to this one, where this one has no extras of its own. Answers
+        leave nulls out: they are written as their protocol has them.
+        """
+        left = [
+            Extra(protocol=protocol, key=prefix + key, value_json=bytes(value).decode())
+            for key, value in self._fields.items()
+        ]
+        if nulls:
+            left.extend(Extra(protocol=protocol, key=prefix + key, value_json="null") for key in self._nulls)
+        self._fields = {}
+        self._nulls = []
+        return left
+
+    def rest(self) -> str:
+        """What is left, as the text of one object."""
+        return msgspec.json.encode(self._fields).decode()
+
+    def _starts(self, key: str, mark: bytes) -> bool:
+        found = self._fields.get(key)
+        return found is not None and bytes(memoryview(found)[:1]) == mark
+
+    def _take(self, decoder: msgspec.json.Decoder[T], key: str, expected: str) -> T | None:
+        found = self.take(key)
+        return None if found is None else _decoded(decoder, found, self.at(key), expected)
+
+
+def spelling(protocol: WireProtocol.ValueType, key: str, value_json: str) -> Extra:
+    """How a caller spelt what the IR says in one way only (`stop` as a string or as a list).
+
+    It wins over what a writer of the same protocol writes, and says nothing to others. For requests only: answers are
+    written in one spelling.
+    """
+    return Extra(protocol=protocol, key=SPELLING + key, value_json=value_json)
+
+
+def merge_extras(fields: dict[str, Any], extras: Iterable[Extra], protocol: WireProtocol.ValueType) -> None:
+    """Put the extras of one protocol back where they came from. What is written already stays, but for spellings."""
+    for extra in extras:
+        if extra.protocol != protocol:
+            continue
+        *way, last = extra.key.removeprefix(SPELLING).split(".")
+        node = fields
+        for step in way:
+            node = node.setdefault(step, {})
+        if last not in node or extra.key.startswith(SPELLING):
+            node[last] = raw(extra.value_json)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: Any, path: str, expected: str) -> T:
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        raise JsonFault(f"{expected} is expected", path=path) from None
