@@ -3,19 +3,28 @@
 The IR keeps what the caller sent, in its order. Providers demand that the results of one turn's calls follow it at
 once, all of them and each once; some demand that speakers alternate. What has to be moved, made up or turned into text
 for that is noted here, once for all writers.
+
+Invariant: the messages themselves are never changed, and every part of them is in exactly one turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from fluxrpc.ir.build import result_parts
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.v1.message_pb2 import Message, Role
-from fluxrpc.v1.part_pb2 import Part
+from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_DEVELOPER, ROLE_SYSTEM, ROLE_TOOL, ROLE_USER, Message, Role
+from fluxrpc.v1.part_pb2 import Part, ToolCall, ToolResult
 
-__all__ = ["Placed", "Turn", "joined_turns", "leading_instructions", "settled"]
+__all__ = ["MISSING_RESULT", "Placed", "Turn", "joined_turns", "leading_instructions", "settled"]
+
+MISSING_RESULT = "No result was provided."
+"""The result, an error, of a call that has none."""
+
+_INSTRUCTIONS = frozenset({ROLE_SYSTEM, ROLE_DEVELOPER})
 
 
 class Placed(Struct, kw_only=True):
@@ -23,6 +32,7 @@ class Placed(Struct, kw_only=True):
 
     part: Part
     path: str
+    """`messages[i].parts[j]`, or `messages[i].text`. For a result that was made up: the path of its call."""
 
 
 class Turn(Struct, kw_only=True):
@@ -31,30 +41,157 @@ class Turn(Struct, kw_only=True):
     role: Role.ValueType
     parts: list[Placed]
     messages: list[Message]
-    """The messages that it was made of: one, unless turns were joined or results gathered."""
+    """The messages that it was made of: one, unless turns were joined or results gathered; none where all results were
+    made up."""
     path: str
-    """Path of the first of them in the IR."""
+    """Path of the first of them in the IR; where there is none, that of the message with the calls."""
+
+
+class _Call(Struct):
+    """A call, and its result once it is met."""
+
+    call: ToolCall
+    path: str
+    result: Placed | None = None
+    message: Message | None = None
+    message_path: str = ""
+    place: int = 0
+    """How many results of the turn came before."""
+    moved: bool = False
+    """Something else stood between the call and its result."""
+
+
+class _Draft(Struct):
+    """A turn that is not settled yet: what was said, and the calls in it."""
+
+    turn: Turn
+    calls: list[_Call] = field(default_factory=list)
+    answered: int = 0
 
 
 def leading_instructions(messages: Sequence[Message]) -> int:
     """How many messages at the start are instructions (system or developer)."""
-    raise NotImplementedError
+    return sum(1 for _ in takewhile(lambda message: message.role in _INSTRUCTIONS, messages))
 
 
 def settled(messages: Sequence[Message], notes: Notes, *, first: int = 0) -> list[Turn]:
     """One turn for each message from index `first` on; results follow the turn of their calls, in the order of the
-    calls, gathered into one turn of ROLE_TOOL.
+    calls, gathered into one turn of ROLE_TOOL. A message of nothing but results leaves no other turn.
 
-    A call without a result gets one that says so (TOOL_RESULT_MISSING, injected), unless it is in the last turn that
-    the model said and nothing follows; a result without a call becomes text of the user (TOOL_RESULT_ORPHAN,
-    approximated); a changed order is noted (TOOL_RESULT_ORDER, reordered). The `name` of a result is filled in from its
-    call.
+    A result belongs to the latest turn before it with an unanswered call of its id. A call without a result gets one
+    that says so (TOOL_RESULT_MISSING, injected), unless its turn is the last and nothing follows it. A result without a
+    call, or a second one for the same call, becomes text of the user where it stood (TOOL_RESULT_ORPHAN, approximated):
+    `[Result of the tool call <id> of <name>, which is not in this conversation]`, then what it says. A changed order is
+    noted (TOOL_RESULT_ORDER, reordered). The `name` of a result is filled in from its call.
     """
-    raise NotImplementedError
+    drafts: list[_Draft] = []
+    for index in range(first, len(messages)):
+        _draft(messages[index], f"messages[{index}]", drafts, notes)
+    turns: list[Turn] = []
+    for draft in drafts:
+        turns.append(draft.turn)
+        if draft.calls and (draft is not drafts[-1] or draft.answered):
+            turns.append(_results(draft, notes))
+    return turns
+
+
+def _draft(message: Message, path: str, drafts: list[_Draft], notes: Notes) -> None:
+    """Take one message: its results go to their calls, the rest becomes a turn."""
+    turn = Turn(role=message.role, parts=[], messages=[message], path=path)
+    draft = _Draft(turn)
+    orphans: list[Placed] = []
+    if message.text:
+        turn.parts.append(Placed(part=Part(text=message.text), path=f"{path}.text"))
+    for index, part in enumerate(message.parts):
+        placed = Placed(part=part, path=f"{path}.parts[{index}]")
+        if part.HasField("tool_result"):
+            if not _answer(placed, message, path, drafts):
+                orphans.extend(_orphan(placed, notes))
+            continue
+        turn.parts.append(placed)
+        if message.role == ROLE_ASSISTANT and part.HasField("tool_call"):
+            draft.calls.append(_Call(part.tool_call, placed.path))
+    if turn.parts or message.role != ROLE_TOOL:
+        drafts.append(draft)
+    if orphans:
+        drafts.append(_Draft(Turn(role=ROLE_USER, parts=orphans, messages=[message], path=path)))
+
+
+def _answer(placed: Placed, message: Message, path: str, drafts: Sequence[_Draft]) -> bool:
+    """Give a result to its call, if there is one that waits for it."""
+    call_id = placed.part.tool_result.call_id
+    for draft in reversed(drafts):
+        for call in draft.calls:
+            if call.result is None and call.call.id == call_id:
+                call.result, call.message, call.message_path = placed, message, path
+                call.place, call.moved = draft.answered, draft is not drafts[-1]
+                draft.answered += 1
+                return True
+    return False
+
+
+def _results(draft: _Draft, notes: Notes) -> Turn:
+    """The turn with the results of one turn's calls."""
+    turn = Turn(role=ROLE_TOOL, parts=[], messages=[], path="")
+    place = 0
+    for call in draft.calls:
+        if call.result is None or call.message is None:
+            notes.injected("TOOL_RESULT_MISSING", call.path)
+            missing = ToolResult(call_id=call.call.id, name=call.call.name, text=MISSING_RESULT, is_error=True)
+            turn.parts.append(Placed(part=Part(tool_result=missing), path=call.path))
+            continue
+        if call.moved or call.place != place:
+            notes.reordered("TOOL_RESULT_ORDER", call.result.path)
+        place += 1
+        turn.parts.append(_named(call.result, call.call.name))
+        turn.path = turn.path or call.message_path
+        if all(known is not call.message for known in turn.messages):
+            turn.messages.append(call.message)
+    turn.path = turn.path or draft.turn.path
+    return turn
+
+
+def _named(placed: Placed, name: str) -> Placed:
+    if placed.part.tool_result.name:
+        return placed
+    part = Part()
+    part.CopyFrom(placed.part)
+    part.tool_result.name = name
+    return Placed(part=part, path=placed.path)
+
+
+def _orphan(placed: Placed, notes: Notes) -> Iterable[Placed]:
+    """What a result without a call says, as parts of the user."""
+    notes.approximated("TOOL_RESULT_ORPHAN", placed.path)
+    result = placed.part.tool_result
+    kind = "Error" if result.is_error else "Result"
+    call = f" {result.call_id}" if result.call_id else ""
+    tool = f" of {result.name}" if result.name else ""
+    title = f"[{kind} of the tool call{call}{tool}, which is not in this conversation]"
+    parts = result_parts(result)
+    if parts and parts[0].text:
+        title += f"\n{parts[0].text}"
+        parts = parts[1:]
+    return [Placed(part=part, path=placed.path) for part in (Part(text=title), *parts)]
 
 
 def joined_turns(turns: Iterable[Turn]) -> list[Turn]:
-    """Adjacent turns of the same role as one; results (ROLE_TOOL) and a user turn behind them are joined as well, the
-    results first, into a turn of ROLE_USER.
+    """Adjacent turns of the same role as one; results (ROLE_TOOL) and a user turn beside them are joined as well, the
+    results first, into a turn of ROLE_USER. Results alone stay ROLE_TOOL. The given turns are not changed.
     """
-    raise NotImplementedError
+    joined: list[Turn] = []
+    for turn in turns:
+        last = joined[-1] if joined else None
+        if last is None or _speaker(last.role) != _speaker(turn.role):
+            joined.append(Turn(role=turn.role, parts=[*turn.parts], messages=[*turn.messages], path=turn.path))
+            continue
+        last.parts += turn.parts
+        last.messages += turn.messages
+        if last.role != turn.role:
+            last.role = ROLE_USER
+            last.parts.sort(key=lambda placed: not placed.part.HasField("tool_result"))
+    return joined
+
+
+def _speaker(role: Role.ValueType) -> Role.ValueType:
+    return ROLE_USER if role == ROLE_TOOL else role
