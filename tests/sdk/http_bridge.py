@@ -1,4 +1,4 @@
-"""An HTTP face of a fluxrpc server for tests: the paths of all five protocols, so that official SDKs can be the callers.
+"""An HTTP face of a fluxrpc server for tests: the paths of all five protocols, so that official SDKs can call it.
 
 Bodies and frames pass as they are; an error of the call becomes the HTTP error that its details hold.
 """
