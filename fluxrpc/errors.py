@@ -239,10 +239,23 @@ class PermissionDenied(RequestError):
 
 
 class NotExpressible(RequestError):
-    """Under strict fidelity no route's protocol can say what the request says."""
+    """Under strict fidelity a route's protocol or model cannot say what the request says: it is passed over.
+
+    The caller is told only where no route can. `violations` name what would be lost, by its place in the caller's body;
+    `detail` is a short safe word for the route's place in the trace.
+    """
 
     code = GrpcCode.FAILED_PRECONDITION
     reason = "NOT_EXPRESSIBLE"
+
+    def __init__(
+        self, message: str, *, violations: Sequence[FieldViolation] = (), detail: str = "not expressible"
+    ) -> None:
+        super().__init__(message)
+        self.violations = tuple(violations)
+        self.detail = detail
+        self.attempts: tuple[Attempt, ...] = ()
+        """The routes that were passed over."""
 
 
 class StateNotPortable(RequestError):

@@ -105,6 +105,9 @@ class Bridge(Interface):
         """A whole answer where a stream was asked for, as the stream that it stands for; raises as `read_answer`."""
 
 
+_WIRE_OPTIONS = {force_usage: WireOptions(force_usage=force_usage) for force_usage in (False, True)}
+
+
 class _NativeBridge:
     __slots__ = ("_body", "_codec", "_head", "_target", "notes")
 
@@ -116,8 +119,9 @@ class _NativeBridge:
         self.notes: tuple[TranslationNote, ...] = ()
 
     def wire(self, *, stream: bool) -> WireRequest:
-        options = WireOptions(force_usage=self._target.force_usage)
-        return self._codec.write_wire(self._head, self._body, model=self._target.model, stream=stream, options=options)
+        target = self._target
+        options = _WIRE_OPTIONS[target.force_usage]
+        return self._codec.write_wire(self._head, self._body, model=target.model, stream=stream, options=options)
 
     def read_answer(self, body: bytes) -> Answer:
         return self._codec.read_answer(body)

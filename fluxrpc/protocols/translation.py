@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fluxrpc.errors import AttemptError, NotExpressible, ProviderError
+from fluxrpc.errors import AttemptError, FieldViolation, NotExpressible, ProviderError
 from fluxrpc.ir.events import events_of
 from fluxrpc.protocols.base import (
     Answer,
@@ -25,7 +25,7 @@ from fluxrpc.protocols.base import (
     WireRequest,
 )
 from fluxrpc.protocols.context import Context, Target
-from fluxrpc.protocols.notes import Note, Notes, Places, locator
+from fluxrpc.protocols.notes import Notes, Places, locator
 from fluxrpc.protocols.undo import Undo, is_needed, undo_response
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.response_pb2 import FINISH_REASON_CONTENT_FILTER, FINISH_REASON_REFUSAL, Finish, MessageResponse
@@ -155,7 +155,8 @@ class TranslatingBridge:
         if self._strict:
             losses = [note for note in notes if note.is_loss]
             if losses:
-                raise NotExpressible(_losses_text(losses, self._context.target, locate))
+                violations = [FieldViolation(path=locate(note.path), message=note.reason) for note in losses]
+                raise NotExpressible(_losses_text(violations, self._context.target), violations=violations)
 
 
 class WholeAnswer:
@@ -290,7 +291,7 @@ def _as_it_is(error: AttemptError) -> AttemptError:
     return error
 
 
-def _losses_text(losses: Sequence[Note], target: Target, locate: Callable[[str], str]) -> str:
-    named = "; ".join(f"{locate(note.path)}: {note.reason}" for note in losses[:_MAX_NAMED_LOSSES])
+def _losses_text(losses: Sequence[FieldViolation], target: Target) -> str:
+    named = "; ".join(f"{loss.path}: {loss.message}" for loss in losses[:_MAX_NAMED_LOSSES])
     more = f"; and {len(losses) - _MAX_NAMED_LOSSES} more" if len(losses) > _MAX_NAMED_LOSSES else ""
     return f"{target.protocol} ({target.model}) cannot say it: {named}{more}"

@@ -11,7 +11,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from fluxrpc.clock import WallClock
-from fluxrpc.errors import AnswerFault, AttemptError, NetworkFault, SilenceFault, StaleConnection
+from fluxrpc.errors import AttemptError, NetworkFault, SilenceFault, StaleConnection
 from fluxrpc.protocols.base import Answer, Protocol, StreamOptions
 from fluxrpc.protocols.bridge import Bridge
 from fluxrpc.protocols.headers import visible_headers
@@ -50,7 +50,8 @@ class Attempter:
 
         Raises:
             AttemptError: no usable answer came.
-            TranslationMissing: the bridge cannot write this request.
+            InvalidRequest: the request cannot be written.
+            NotExpressible: nor under strict fidelity.
         """
         limit = options.attempt_seconds or route.desc.limits.attempt_seconds
         if limit is None:
@@ -76,7 +77,8 @@ class Attempter:
 
         Raises:
             AttemptError: no usable answer began within the first-token limit.
-            TranslationMissing: the bridge cannot write this request.
+            InvalidRequest: the request cannot be written.
+            NotExpressible: nor under strict fidelity.
         """
         limit = options.first_token_seconds or route.desc.limits.first_token_seconds
         with self._limits.within(limit, _first_token_timeout):
@@ -88,10 +90,14 @@ class Attempter:
         try:
             if not _is_success(exchange):
                 await self._raise_error(exchange, bridge)
-            if _is_json(exchange):
-                _refuse_json(bridge, await exchange.read(limits.max_answer_bytes))
-            watch = bridge.open_stream(StreamOptions(max_event_bytes=limits.max_event_bytes))
-            return await open_stream(exchange, watch, visible_headers(exchange.headers), limits)
+            stream_options = StreamOptions(max_event_bytes=limits.max_event_bytes)
+            headers = visible_headers(exchange.headers)
+            if _is_json(exchange):  # some servers do not stream, or not everything: a whole answer stands for a stream
+                watch, first = bridge.stream_of(await exchange.read(limits.max_answer_bytes), stream_options)
+                return LiveStream(
+                    exchange=exchange, watch=watch, headers=headers, limits=limits, first=first, ended=True
+                )
+            return await open_stream(exchange, bridge.open_stream(stream_options), headers, limits)
         except BaseException as error:
             exchange.close()
             if isinstance(error, AttemptError):
@@ -102,7 +108,7 @@ class Attempter:
         self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions, *, stream: bool
     ) -> Exchange:
         service = route.desc.endpoint.service
-        wire = bridge.wire(model=route.desc.model, stream=stream, options=service.wire_options)
+        wire = bridge.wire(stream=stream)
         request = outgoing(route, target, wire, options, stream=stream)
         transport = self._transports.transport(service.name, service.transport)
         try:
@@ -142,12 +148,6 @@ def _attempt_timeout() -> SilenceFault:
 
 def _first_token_timeout() -> SilenceFault:
     return SilenceFault("first token timeout")
-
-
-def _refuse_json(bridge: Bridge, body: bytes) -> NoReturn:
-    """JSON where a stream was asked: an error body in a 200 says so itself, anything else is not a stream."""
-    bridge.read_answer(body)
-    raise AnswerFault("json where a stream was asked")
 
 
 def _is_json(exchange: Exchange) -> bool:

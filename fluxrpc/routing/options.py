@@ -18,5 +18,7 @@ class CallOptions(Struct, frozen=True, kw_only=True):
     """Streams: one attempt, to its first content."""
     idle_seconds: float | None = None
     """Silence between two reads of an answer."""
+    strict: bool = False
+    """Routes that cannot say the whole request are passed over."""
     headers: tuple[tuple[str, str], ...] = ()
     """The caller's own headers for the provider, allow-listed, names in lower case."""

@@ -14,6 +14,8 @@ from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.route import Route
 from fluxrpc.upstream.address import AuthStyle, auth_headers, join
 from fluxrpc.upstream.exchange import OutgoingRequest, TimeLimits
+from fluxrpc.upstream.headers import towards
+from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, TranslationNote
 
 HeaderList = tuple[tuple[str, str], ...]
 
@@ -46,17 +48,40 @@ def outgoing(
     )
 
 
+def crossing(
+    headers: HeaderList, caller: Protocol | None, target: Protocol
+) -> tuple[HeaderList, tuple[TranslationNote, ...]]:
+    """What of a caller's headers goes to a route of `target`, and notes on what belongs to the caller's protocol."""
+    if not headers or caller == target:
+        return headers, ()
+    kept, dropped = towards(headers, target)
+    return kept, tuple(
+        TranslationNote(
+            path=f"native.headers[{name}]",
+            action=NOTE_ACTION_DROPPED,
+            code="HEADER_NOT_ALLOWED",
+            reason=f"it means nothing in the {target} protocol",
+        )
+        for name in dropped
+    )
+
+
 def _fixed(route: Route, target: Protocol, *, stream: bool) -> Fixed:
     service, limits = route.desc.endpoint.service, route.desc.limits
     secret = route.desc.credential.reveal()
     return Fixed(
         base_url=service.base_urls[target],
-        headers=(
-            *_content_headers(stream=stream),
-            *auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE),
+        headers=_merged(
+            _content_headers(stream=stream),
+            auth_headers(target, secret, style=service.auth_style if secret else AuthStyle.NONE),
+            _version_headers(target, service.anthropic_version),
         ),
         time_limits=TimeLimits(connect_seconds=limits.connect_seconds, idle_seconds=limits.idle_seconds),
     )
+
+
+def _version_headers(target: Protocol, version: str) -> HeaderList:
+    return (("anthropic-version", version),) if version and target is Protocol.ANTHROPIC else ()
 
 
 def open_headers(target: Protocol, *layers: HeaderList, stream: bool) -> HeaderList:

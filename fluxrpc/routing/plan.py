@@ -113,7 +113,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     pinned_to: Account | None = None
     """The request holds state of this provider account and never moves to another."""
     passed_over: frozenset[Route] = frozenset()
-    """Routes that cannot serve this request whatever their health (no translator, not expressible)."""
+    """Routes that cannot serve this request whatever their health: they cannot say it."""
 
     def next_step(self, tried: Sequence[Tried], *, now: float, random: Random) -> Next | GiveUp:
         """The next step after what was `tried`, oldest first."""
@@ -147,6 +147,12 @@ class Plan(Struct, frozen=True, kw_only=True):
         if barring:
             exclude |= {route for route in self.table if any(_is_barred(route, by) for by in barring)}
         return exclude
+
+    @property
+    def usable(self) -> tuple[Route, ...]:
+        """The routes that could serve this request if their doors were open, most preferred first."""
+        unusable = self._unusable
+        return tuple(route for route in self.table if route not in unusable)
 
     @property
     def _unusable(self) -> frozenset[Route]:

@@ -8,13 +8,13 @@ Invariant: whatever a permit took at a door is given back or settled exactly onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
 from math import isfinite
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from fluxrpc.clock import Monotonic
 from fluxrpc.errors import AttemptError, Outcome, ProviderError, SilenceFault
@@ -83,6 +83,8 @@ class RouteDesc:
     weight: float = 1.0
     """Share among equal priorities."""
     capabilities: Capabilities = Capabilities()
+    gates: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What its model refuses or demands, where the built-in data (`fluxrpc.protocols.gates.Gates`) has it otherwise."""
     limits: RouteLimits = RouteLimits()
     breaker: BreakerSettings = ROUTE_BREAKER
     retries_per_route: int = 1

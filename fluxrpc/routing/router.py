@@ -13,9 +13,18 @@ from math import inf
 from typing import TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
-from fluxrpc.errors import AttemptError, Outcome, ProviderError, RoutingError, StreamInterrupted, TranslationMissing
+from fluxrpc.errors import (
+    AttemptError,
+    NotExpressible,
+    Outcome,
+    ProviderError,
+    RequestError,
+    RoutingError,
+    StreamInterrupted,
+)
 from fluxrpc.protocols.base import Answer, Batch, Protocol
 from fluxrpc.protocols.bridge import CallerRequest
 from fluxrpc.resilience.deadline import Deadline
@@ -23,7 +32,7 @@ from fluxrpc.resilience.retry import BackoffSettings, Random
 from fluxrpc.routing.attempt import Attempter, Reply
 from fluxrpc.routing.commit import LiveStream
 from fluxrpc.routing.options import CallOptions
-from fluxrpc.routing.outgoing import HeaderList
+from fluxrpc.routing.outgoing import HeaderList, crossing
 from fluxrpc.routing.plan import Next, Plan
 from fluxrpc.routing.route import Route, RoutePermit
 from fluxrpc.routing.run import Run, Started
@@ -126,7 +135,8 @@ class Router:
 
         Raises:
             RoutingError: nothing is left to try, or the deadline came first; carries the attempts.
-            TranslationMissing: every route speaks another protocol.
+            InvalidRequest: the request is not one of its protocol, which is known where a route speaks another.
+            NotExpressible: strict fidelity, and no route can say the request.
             ValueError: `max_attempts` is below 1.
         """
         run = self._run(table, request, max_attempts, options)
@@ -148,7 +158,7 @@ class Router:
         Raises:
             StreamInterrupted: the answer had begun and broke off.
             RoutingError: as `execute`.
-            TranslationMissing: as `execute`.
+            InvalidRequest, NotExpressible: as `execute`.
         """
         run = self._run(table, request, max_attempts, options)
         with self._limits.within(self._seconds_left(run), run.out_of_time):
@@ -165,7 +175,9 @@ class Router:
                 if batch.frames or batch.events:
                     yield batch
                 del batch  # not kept while the next one is awaited
-            yield running.complete(run)
+            completed = running.complete(run)
+            self._told(run, running.step, completed.notes)
+            yield completed
         except AttemptError as error:
             raise running.break_off(run, error, is_late=alarm.rang) from error
         finally:
@@ -194,7 +206,13 @@ class Router:
             pinned_to=_pinned_to(table, request),
         )
         return Run(
-            request, plan, clock=self._clock, wall_clock=self._wall_clock, random=self._random, hooks=self._hooks
+            request,
+            plan,
+            clock=self._clock,
+            wall_clock=self._wall_clock,
+            random=self._random,
+            hooks=self._hooks,
+            strict=options.strict,
         )
 
     def _seconds_left(self, run: Run) -> float:
@@ -216,16 +234,20 @@ class Router:
             except AttemptError as error:
                 run.fail(started, error, permit.fail(error))
                 permit.release()
-            except TranslationMissing as error:
+            except NotExpressible as error:
                 permit.release()
                 run.pass_over(step.route, error)
+            except RequestError:
+                permit.release()
+                raise
             except BaseException:
                 permit.release()
                 run.abandon(started)
                 raise
 
     async def _ask(self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions) -> Result:
-        bridge = run.bridge(step.target_protocol)
+        bridge = run.bridge(step.route, step.target_protocol)
+        options, notes = _crossing(run, step, options)
         reply: Reply = await self._attempter.ask(step.route, step.target_protocol, bridge, options)
         answer = reply.answer
         outcome = Outcome.REFUSED if answer.refused else Outcome.OK
@@ -239,19 +261,28 @@ class Router:
             headers=reply.headers,
             usage=answer.usage,
             attempts=tuple(run.attempts),
-            notes=(*bridge.notes, *answer.notes),
+            notes=self._told(run, step, (*notes, *bridge.notes, *answer.notes)),
         )
 
     async def _begin(
         self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions
     ) -> _Running:
-        bridge = run.bridge(step.target_protocol)
+        bridge = run.bridge(step.route, step.target_protocol)
+        options, notes = _crossing(run, step, options)
         live = await self._attempter.open(step.route, step.target_protocol, bridge, options)
         permit.settle(Outcome.OK)
         seconds = self._clock() - started.at
         step.route.health.first_token_seconds.add(seconds)
         self._hooks.stream_committed(step.route.desc.name, seconds)
-        return _Running(step=step, permit=permit, started=started, live=live, notes=tuple(bridge.notes))
+        return _Running(
+            step=step, permit=permit, started=started, live=live, notes=self._told(run, step, (*notes, *bridge.notes))
+        )
+
+    def _told(self, run: Run, step: Next, notes: tuple[TranslationNote, ...]) -> tuple[TranslationNote, ...]:
+        """`notes`, counted as they are told."""
+        if notes:
+            self._hooks.notes_made(run.table.caller_protocol, step.target_protocol, [note.code for note in notes])
+        return notes
 
 
 class _Running(Struct, kw_only=True):
@@ -330,6 +361,14 @@ def _malformed_note(count: int) -> tuple[TranslationNote, ...]:
         return ()
     reason = f"{count} malformed event{'s' if count > 1 else ''} of the provider were left out"
     return (TranslationNote(action=NOTE_ACTION_DROPPED, code="MALFORMED_EVENT", reason=reason),)
+
+
+def _crossing(run: Run, step: Next, options: CallOptions) -> tuple[CallOptions, tuple[TranslationNote, ...]]:
+    """The options for a route that may speak another protocol than the caller."""
+    if not options.headers:
+        return options, ()
+    headers, notes = crossing(options.headers, run.table.caller_protocol, step.target_protocol)
+    return (replace(options, headers=headers) if notes else options), notes
 
 
 def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:

@@ -13,20 +13,21 @@ from fluxrpc.errors import (
     AttemptError,
     DeadlineExceeded,
     FluxError,
+    NotExpressible,
     Outcome,
     ProviderError,
     StateNotPortable,
-    TranslationMissing,
 )
 from fluxrpc.protocols.base import Protocol
-from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
+from fluxrpc.protocols.bridge import Bridge, CallerRequest
 from fluxrpc.resilience.blame import Blame, Judgement
 from fluxrpc.resilience.retry import Random
+from fluxrpc.routing.bridging import bridge_to
 from fluxrpc.routing.conclusion import conclude
 from fluxrpc.routing.plan import GiveUp, Next, Plan, Stop, Tried
 from fluxrpc.routing.route import Route
 from fluxrpc.routing.table import RouteTable
-from fluxrpc.routing.trace import attempt_record
+from fluxrpc.routing.trace import attempt_record, passed_over_record
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.v1.outcome_pb2 import Attempt
 from fluxrpc.v1.usage_pb2 import Usage
@@ -50,10 +51,11 @@ class Run:
         "_clock",
         "_errors",
         "_hooks",
+        "_inexpressible",
         "_plan",
         "_random",
+        "_strict",
         "_tried",
-        "_untranslatable",
         "_wall_clock",
         "attempts",
         "request",
@@ -68,7 +70,9 @@ class Run:
         wall_clock: WallClock,
         random: Random,
         hooks: Hooks,
+        strict: bool = False,
     ) -> None:
+        """`strict`: routes that cannot say the whole request are passed over."""
         self.request: CallerRequest | None = request
         self.attempts: list[Attempt] = []
         self._plan = plan
@@ -78,8 +82,9 @@ class Run:
         self._hooks = hooks
         self._tried: list[Tried] = []
         self._errors: list[AttemptError] = []
-        self._bridges: dict[Protocol, Bridge] = {}
-        self._untranslatable: TranslationMissing | None = None
+        self._bridges: dict[Route, Bridge] = {}
+        self._strict = strict
+        self._inexpressible: NotExpressible | None = None
 
     @property
     def table(self) -> RouteTable:
@@ -96,7 +101,7 @@ class Run:
 
         Raises:
             RoutingError: nothing is left to try.
-            TranslationMissing: no route speaks the caller's protocol, and nothing was tried.
+            NotExpressible: strict fidelity, and no route can say the request.
             StateNotPortable: the account whose state the request holds cannot serve it.
         """
         step = self._plan.next_step(self._tried, now=self._clock(), random=self._random)
@@ -106,22 +111,26 @@ class Run:
             self._hooks.failed_over(self._tried[-1].route.desc.name, step.route.desc.name)
         return step
 
-    def bridge(self, target: Protocol) -> Bridge:
-        """The way from the caller's protocol to that one; the same for every attempt of this request.
+    def bridge(self, route: Route, target: Protocol) -> Bridge:
+        """The way from the caller's protocol to that of a route; the same for every attempt of this request there.
 
         Raises:
-            TranslationMissing: there is none.
+            InvalidRequest: the body is not one of its protocol.
+            NotExpressible: strict fidelity, and the route is known not to be up to the request.
         """
-        bridge = self._bridges.get(target)
+        bridge = self._bridges.get(route)
         if bridge is None:
             if self.request is None:
                 raise RuntimeError("the request has been forgotten")
-            bridge = self._bridges[target] = open_bridge(self.request, target)
+            bridge = self._bridges[route] = bridge_to(
+                self.request, route, target, strict=self._strict, wall_clock=self._wall_clock
+            )
         return bridge
 
-    def pass_over(self, route: Route, why: TranslationMissing) -> None:
-        """That route cannot serve this request, whatever its health."""
-        self._untranslatable = why
+    def pass_over(self, route: Route, why: NotExpressible) -> None:
+        """That route cannot serve this request, whatever its health. What the caller is told is the best one's why."""
+        self._inexpressible = self._inexpressible or why
+        self.attempts.append(passed_over_record(route.desc.name, at=self._wall_clock(), reason=why.detail))
         self._plan = replace(self._plan, passed_over=self._plan.passed_over | {route})
 
     def forget_request(self) -> None:
@@ -187,9 +196,20 @@ class Run:
         nothing_left = step.reason in {Stop.ROUTES_SPENT, Stop.DOORS_SHUT}
         return nothing_left and self._plan.pinned_to is not None and len(self.table.accounts) > 1
 
+    def _pass_over_the_rest(self) -> None:
+        """Whether what is shut now could say the request, once it opens again: else waiting would be in vain."""
+        for route in self._plan.usable:
+            try:
+                self.bridge(route, self.table.target_protocol(route)).wire(stream=False)
+            except NotExpressible as why:
+                self.pass_over(route, why)
+
     def _given_up(self, step: GiveUp) -> FluxError:
-        if not self._errors and self._untranslatable is not None:
-            return self._untranslatable
+        if self._inexpressible is not None and not self._errors and step.reason is not Stop.DEADLINE:
+            self._pass_over_the_rest()
+            if not self._plan.usable:
+                self._inexpressible.attempts = tuple(self.attempts)
+                return self._inexpressible
         if self._is_pinned_out(step):
             return StateNotPortable("the request holds state of a provider account that cannot serve it now")
         if step.reason is Stop.DEADLINE:

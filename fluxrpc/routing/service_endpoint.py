@@ -44,6 +44,10 @@ class Service:
     read_timeout_blames_endpoint: bool = False
     """Silence after connecting means a dead host here, not a slow model."""
     wire_options: WireOptions = field(default_factory=WireOptions)
+    dialect: str = ""
+    """openai: which copy of that protocol it speaks, such as `deepseek`."""
+    anthropic_version: str = ""
+    """anthropic: which version of the protocol it speaks; "" = the usual one."""
     auth_style: AuthStyle | None = None
     """How it wants its key; None: as each protocol has it."""
     transport: TransportSettings = field(default_factory=TransportSettings, hash=False)

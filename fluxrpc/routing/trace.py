@@ -48,6 +48,13 @@ def attempt_record(
     return record
 
 
+def passed_over_record(route: str, *, at: float, reason: str) -> Attempt:
+    """A route that was not asked, because it cannot say the request. `at` is Unix seconds."""
+    record = Attempt(route=route, blame=wire.BLAME_NOBODY, reason=reason_word(reason))
+    record.start.seconds, record.start.nanos = int(at), int(at % 1 * _NANOS)
+    return record
+
+
 def reason_word(detail: str) -> str:
     """A detail as the contract writes reasons: `connect timeout` is `CONNECT_TIMEOUT`."""
     return _NOT_WORD.sub("_", detail.upper()).strip("_")[:64]

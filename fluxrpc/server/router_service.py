@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from fluxrpc.clock import wall_clock
 from fluxrpc.errors import PermissionDenied
 from fluxrpc.protocols.base import Batch
 from fluxrpc.routing.router import Result, Router, StreamCompleted, StreamStarted
@@ -15,7 +16,7 @@ from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.chunks import messages_of
 from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, model_name, read_execute, read_request
 from fluxrpc.server.state import ServingState
-from fluxrpc.server.translating import fill_route_info, route_info, translate
+from fluxrpc.server.translating import Dry, fill_route_info, route_info, translate
 from fluxrpc.v1 import router_pb2 as wire
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.protocol_pb2 import Header
@@ -74,7 +75,8 @@ class RouterService(RouterServiceServicer):
         if request.model or not request.target:
             call.model = model_name(request.model, caller_request)
             entry = self._entry(call)
-        return translate(request, caller_request, headers, notes, entry=entry, now=self._state.clock())
+        dry = Dry(request, caller_request, headers, notes)
+        return translate(dry, entry=entry, monotonic=self._state.clock, wall_clock=wall_clock)
 
     async def ListModels(self, request: wire.ListModelsRequest, context: Any) -> wire.ListModelsResponse:  # noqa: ARG002, N802
         """The models that this caller may ask for."""
@@ -122,7 +124,7 @@ def _response(call: Call, asked: Asked, result: Result) -> wire.ExecuteResponse:
         response.message.CopyFrom(answer.message)
     else:
         native = response.native
-        native.protocol = WIRE_PROTOCOLS[result.target_protocol]
+        native.protocol = WIRE_PROTOCOLS[asked.request.protocol or result.target_protocol]
         native.body = answer.body
         for name, value in result.headers:
             native.headers.add(name=name, value=value)

@@ -25,6 +25,7 @@ from fluxrpc.errors import (
     GrpcCode,
     InvalidRequest,
     NativeErrorBody,
+    NotExpressible,
     RoutingError,
     UnknownModel,
 )
@@ -147,7 +148,7 @@ def _details(error: FluxError, request_id: str, kept: _Kept) -> list[Message]:
     if isinstance(error, UnknownModel):
         metadata["nearest"] = cut_text(", ".join(error.nearest), 1024)
     details.append(ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata))
-    if isinstance(error, InvalidRequest):
+    if isinstance(error, InvalidRequest | NotExpressible) and error.violations:
         details.append(
             BadRequest(
                 field_violations=[
@@ -164,13 +165,13 @@ def _details(error: FluxError, request_id: str, kept: _Kept) -> list[Message]:
 
 def _error_detail(error: FluxError, request_id: str, native: NativeErrorBody | None, kept: _Kept) -> ErrorDetail:
     detail = ErrorDetail(request_id=request_id)
-    if isinstance(error, RoutingError):
+    if isinstance(error, RoutingError | NotExpressible):
         detail.attempts.extend(_ends(error.attempts, kept.attempts))
-        if error.partial_usage is not None:
-            detail.partial_usage.CopyFrom(error.partial_usage)
-            if kept is _SHRINKING[-1]:
-                for field in _UNBOUNDED_USAGE:
-                    detail.partial_usage.ClearField(field)
+    if isinstance(error, RoutingError) and error.partial_usage is not None:
+        detail.partial_usage.CopyFrom(error.partial_usage)
+        if kept is _SHRINKING[-1]:
+            for field in _UNBOUNDED_USAGE:
+                detail.partial_usage.ClearField(field)
     if native is not None:
         detail.native.CopyFrom(_native_error(native, kept))
     return detail

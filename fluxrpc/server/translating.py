@@ -3,77 +3,132 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from fluxrpc.errors import CircuitOpen, InvalidRequest
-from fluxrpc.protocols.base import Protocol, WireOptions
-from fluxrpc.protocols.bridge import CallerRequest, open_bridge
-from fluxrpc.routing.outgoing import open_headers
+from fluxrpc.clock import Monotonic, WallClock
+from fluxrpc.errors import CircuitOpen, InvalidRequest, NotExpressible
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
+from fluxrpc.routing.bridging import bare_target, bridge_to
+from fluxrpc.routing.outgoing import HeaderList, crossing, open_headers
 from fluxrpc.routing.route import Route
+from fluxrpc.routing.table import RouteTable
 from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.reading import PROTOCOLS, WIRE_PROTOCOLS
 from fluxrpc.v1.outcome_pb2 import RouteInfo, TranslationNote
 from fluxrpc.v1.protocol_pb2 import Header
-from fluxrpc.v1.router_pb2 import TranslateRequest, TranslateResponse
+from fluxrpc.v1.router_pb2 import FIDELITY_STRICT, TranslateRequest, TranslateResponse
 
 
-def translate(
-    message: TranslateRequest,
-    request: CallerRequest,
-    headers: tuple[tuple[str, str], ...],
-    notes: tuple[TranslationNote, ...],
-    *,
-    entry: ModelEntry | None,
-    now: float,
-) -> TranslateResponse:
+class Dry(NamedTuple):
+    """What is to be translated: the message with its request read, and what was left out of that."""
+
+    message: TranslateRequest
+    request: CallerRequest
+    headers: HeaderList
+    notes: tuple[TranslationNote, ...]
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a loss is an error."""
+        return self.message.fidelity == FIDELITY_STRICT
+
+
+class _Destination(NamedTuple):
+    route: Route | None
+    protocol: Protocol
+    model: str
+
+
+def translate(dry: Dry, *, entry: ModelEntry | None, monotonic: Monotonic, wall_clock: WallClock) -> TranslateResponse:
     """The answer of `Translate`.
 
     `entry` is the model that was asked for; None where only `target` decides, and the body's model is kept.
 
     Raises:
-        InvalidRequest: an unknown target, or no model to write.
-        TranslationMissing: no translator between the two protocols.
+        InvalidRequest: not a body of its protocol, an unknown target, or no model to write.
+        NotExpressible: strict fidelity, and no route that can be used now can say it.
         CircuitOpen: no route can be used now, and no target was named.
     """
-    route, target = _destination(message, request, entry, now)
-    model = route.desc.model if route is not None else (request.model or message.model)
-    if not model:
-        raise InvalidRequest.at("model", "a model is required, here or in the body")
-    options = WireOptions() if route is None else route.desc.endpoint.service.wire_options
-    bridge = open_bridge(request, target)
-    wire = bridge.wire(model=model, stream=message.stream, options=options)
+    message = dry.message
+    destination, bridge = _first_that_can(dry, _destinations(dry, entry, monotonic()), wall_clock)
+    wire = bridge.wire(stream=message.stream)
+    headers, foreign = crossing(dry.headers, dry.request.protocol, destination.protocol)
+    shown = open_headers(destination.protocol, wire.headers, headers, stream=message.stream)
+    requested = message.model or dry.request.model or ""
     return TranslateResponse(
-        protocol=WIRE_PROTOCOLS[target],
+        protocol=WIRE_PROTOCOLS[destination.protocol],
         body=wire.body,
-        headers=[
-            Header(name=name, value=value)
-            for name, value in open_headers(target, wire.headers, headers, stream=message.stream)
-        ],
-        notes=(*notes, *bridge.notes),
-        route=None if route is None else route_info(route, message.model or request.model or "", target),
+        headers=[Header(name=name, value=value) for name, value in shown],
+        notes=(*dry.notes, *foreign, *bridge.notes),
+        route=None if destination.route is None else route_info(destination.route, requested, destination.protocol),
     )
 
 
-def _destination(
-    message: TranslateRequest, request: CallerRequest, entry: ModelEntry | None, now: float
-) -> tuple[Route | None, Protocol]:
-    """The assumed route, and the protocol to write."""
-    wanted = None
-    if message.target:
-        wanted = PROTOCOLS.get(message.target)
+def _first_that_can(
+    dry: Dry, destinations: Iterator[_Destination], wall_clock: WallClock
+) -> tuple[_Destination, Bridge]:
+    """Where Execute would go: under strict fidelity it passes over what cannot say the request."""
+    best: NotExpressible | None = None
+    for destination in destinations:
+        try:
+            bridge = _bridge(dry, destination, wall_clock)
+            bridge.wire(stream=dry.message.stream)
+        except NotExpressible as why:
+            best = best or why
+        else:
+            return destination, bridge
+    if best is None:
+        raise AssertionError("destinations were given, or an error raised")
+    raise best
+
+
+def _bridge(dry: Dry, destination: _Destination, wall_clock: WallClock) -> Bridge:
+    if destination.route is not None:
+        return bridge_to(
+            dry.request, destination.route, destination.protocol, strict=dry.is_strict, wall_clock=wall_clock
+        )
+    target = bare_target(destination.protocol, destination.model)
+    return open_bridge(dry.request, target, strict=dry.is_strict, now=int(wall_clock()))
+
+
+def _destinations(dry: Dry, entry: ModelEntry | None, now: float) -> Iterator[_Destination]:
+    """The assumed routes in the order in which they would be tried, and the protocol to write."""
+    wanted = _wanted(dry.message)
+    if entry is not None:
+        table = entry.tables[dry.request.protocol]
         if wanted is None:
-            raise InvalidRequest.at("target", "an unknown protocol")
-    if entry is None:
-        if wanted is None:
-            raise InvalidRequest.at("target", "a model or a target is required")
-        return None, wanted
-    table = entry.tables[request.protocol]
-    if wanted is not None:
+            yield from _selected(table, now)
+            return
         speaking = [route for route in table if wanted in route.desc.endpoint.service.base_urls]
-        return (speaking[0] if speaking else None), wanted
-    selection = table.select(now, random.random)
-    if selection is None:
+        if speaking:
+            yield from (_Destination(route, wanted, route.desc.model) for route in speaking)
+            return
+    if wanted is None:
+        raise InvalidRequest.at("target", "a model or a target is required")
+    model = dry.request.model or dry.message.model
+    if not model:
+        raise InvalidRequest.at("model", "a model is required, here or in the body")
+    yield _Destination(None, wanted, model)
+
+
+def _wanted(message: TranslateRequest) -> Protocol | None:
+    if not message.target:
+        return None
+    wanted = PROTOCOLS.get(message.target)
+    if wanted is None:
+        raise InvalidRequest.at("target", "an unknown protocol")
+    return wanted
+
+
+def _selected(table: RouteTable, now: float) -> Iterator[_Destination]:
+    passed: set[Route] = set()
+    while (selection := table.select(now, random.random, passed)) is not None:
+        yield _Destination(selection.route, selection.target_protocol, selection.route.desc.model)
+        passed.add(selection.route)
+    if not passed:
         raise CircuitOpen("no route can be used now", retry_after_seconds=table.soonest_recovery(now))
-    return selection.route, selection.target_protocol
 
 
 def route_info(route: Route, requested: str, protocol: Protocol, served: str = "") -> RouteInfo:

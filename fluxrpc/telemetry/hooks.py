@@ -7,7 +7,7 @@ called on the event loop, so it returns at once and does not wait. What it raise
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -45,6 +45,9 @@ class Hooks:
 
     def tokens_used(self, route: str, usage: Usage) -> None:
         """What an attempt cost, failed ones too."""
+
+    def notes_made(self, caller: str | None, target: str, codes: Sequence[str]) -> None:
+        """A caller is told of changes: its protocol (None: typed), that of the route, the code of each note."""
 
     def breaker_changed(self, layer: str, target: str, old: str, new: str) -> None:
         """A door changed.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -105,6 +105,9 @@ class Metrics(Hooks, Collector):
         self._transitions = _Counter(
             semconv.BREAKER_TRANSITIONS, "Doors that changed", semconv.LAYER, semconv.TARGET, semconv.TO
         )
+        self._notes = _Counter(
+            semconv.NOTES, "Changes that translations made and told", semconv.FROM, semconv.TO, semconv.CODE
+        )
         self._input = _Counter(semconv.GEN_AI_INPUT_TOKENS, "Prompt tokens, cached ones included", semconv.ROUTE)
         self._output = _Counter(semconv.GEN_AI_OUTPUT_TOKENS, "Answer tokens, reasoning included", semconv.ROUTE)
         self._cache_read = _Counter(semconv.GEN_AI_CACHE_READ_TOKENS, "Prompt tokens read from a cache", semconv.ROUTE)
@@ -189,6 +192,11 @@ class Metrics(Hooks, Collector):
         if cached := usage.cache_write_tokens:
             self._cache_write.values[labels] += cached
 
+    def notes_made(self, caller: str | None, target: str, codes: Sequence[str]) -> None:
+        """By the caller's protocol, that of the route, and code. All three are words of ours: no label is unbounded."""
+        for code in codes:
+            self._notes.values[caller or "typed", target, code] += 1
+
     def breaker_changed(self, layer: str, target: str, old: str, new: str) -> None:  # noqa: ARG002  # the counter says where to
         """The state it has now, and one more change to it."""
         if target not in self._targets:
@@ -209,7 +217,14 @@ class Metrics(Hooks, Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All samples; called by the registry, in the thread of a scrape."""
-        for series in (self._calls, self._requests, self._attempts, self._attempt_seconds, self._failovers):
+        for series in (
+            self._calls,
+            self._requests,
+            self._attempts,
+            self._attempt_seconds,
+            self._failovers,
+            self._notes,
+        ):
             yield series.collect()
         for series in (self._commits, self._transitions):
             yield series.collect()

@@ -132,14 +132,6 @@ async def test_an_unknown_model_and_its_neighbours(sim: Simulator) -> None:
     assert listed.code is grpc.StatusCode.NOT_FOUND
 
 
-async def test_only_other_protocols(sim: Simulator) -> None:
-    only = {"other": {"protocols": {"anthropic": sim.base_url("anthropic")}}}
-    config = config_for(sim, {"m": [{"model": "m", "service": "other"}]}, services=only)
-    async with serving(config, ENV) as server:
-        told = await failure(server.stub.Execute(native("openai", "m")))
-    assert (told.code, told.reason) == (grpc.StatusCode.UNIMPLEMENTED, "TRANSLATION_MISSING")
-
-
 async def test_state_of_an_account_stays_there(sim: Simulator) -> None:
     sim.script("a", Fault("server_error"))
     routes: list[dict[str, Any]] = [{"model": "a"}, {"model": "b", "credential": "${OTHER}", "priority": 5}]

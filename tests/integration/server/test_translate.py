@@ -10,7 +10,7 @@ import pytest
 
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.bridge import CallerRequest
-from fluxrpc.server.translating import translate
+from fluxrpc.server.translating import Dry, translate
 from fluxrpc.simulator import Simulator
 from fluxrpc.v1.router_pb2 import TranslateRequest
 from tests.integration.server.conftest import ENV, KEY
@@ -80,9 +80,8 @@ async def test_a_model_and_a_target(sim: Simulator) -> None:
         ({"model": "m", "target": cast("Any", 99)}, "INVALID_ARGUMENT"),
         ({"model": "nobody"}, "NOT_FOUND"),
         ({}, "NOT_FOUND"),
-        ({"target": wire_protocol("gemini")}, "UNIMPLEMENTED"),
     ],
-    ids=["unknown target", "unknown target of a model", "unknown model", "the body's model", "no translator"],
+    ids=["unknown target", "unknown target of a model", "unknown model", "the body's model"],
 )
 async def test_what_cannot_be_translated(sim: Simulator, fields: dict[str, Any], code: str) -> None:
     async with serving(config_for(sim, {"m": [{"model": "upstream"}]}), ENV) as server:
@@ -103,4 +102,4 @@ async def test_no_route_now(sim: Simulator) -> None:
 def test_a_dry_run_needs_a_model_or_a_target() -> None:
     asked = CallerRequest(message=typed("").message)
     with pytest.raises(InvalidRequest):
-        translate(TranslateRequest(), asked, (), (), entry=None, now=0.0)
+        translate(Dry(TranslateRequest(), asked, (), ()), entry=None, monotonic=float, wall_clock=float)

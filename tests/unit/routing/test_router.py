@@ -25,7 +25,6 @@ from fluxrpc.errors import (
     StaleConnection,
     StateNotPortable,
     StreamInterrupted,
-    TranslationMissing,
 )
 from fluxrpc.protocols.base import Batch, Protocol
 from fluxrpc.protocols.bridge import CallerRequest, read_request
@@ -288,21 +287,6 @@ async def test_a_cancelled_call_gives_everything_back() -> None:
     assert here.hooks.events == [("attempt", "a", Outcome.ABANDONED)]
 
 
-async def test_other_protocols_have_no_translator_yet() -> None:
-    here = Here()
-    here.endpoint("ant", Protocol.ANTHROPIC)
-    with pytest.raises(TranslationMissing):
-        await here.ask(here.route("a", service="ant"))
-    assert here.providers.seen == []
-
-
-async def test_a_route_that_cannot_serve_is_passed_over() -> None:
-    here = Here(b=Scripted())
-    here.endpoint("ant", Protocol.ANTHROPIC)
-    result = await here.ask(here.route("a", service="ant"), here.route("b", priority=1))
-    assert outcomes(result.attempts) == [("b", "ok")]
-
-
 async def test_provider_state_never_moves() -> None:
     here = Here(a=failing(500, error_body("boom")), b=Scripted())
     request = CallerRequest(
@@ -310,7 +294,7 @@ async def test_provider_state_never_moves() -> None:
             messages=[Message(role=ROLE_USER, text="hi")], provider_state=ProviderState(container_id="x")
         )
     )
-    with pytest.raises((StateNotPortable, TranslationMissing)):
+    with pytest.raises(StateNotPortable):
         await here.ask(here.route("a"), here.route("b", priority=1, service="other"), request=request)
     assert "b" not in here.providers.seen
 
@@ -352,7 +336,6 @@ async def test_a_stream_starts_with_its_first_real_event_and_ends_complete() -> 
         stream(OPENING),
         stream(OPENING, b'data: {"error":{"message":"boom"}}\n\n'),
         stream(OPENING, DONE),
-        Scripted(body=[ANSWER]),
         Scripted(body=[error_body("boom")]),
         Scripted(fault=SilenceFault("no response within the limit")),
     ],

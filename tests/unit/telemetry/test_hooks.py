@@ -17,6 +17,7 @@ EVENTS: dict[str, tuple[object, ...]] = {
     "failed_over": ("r", "q"),
     "stream_committed": ("r", 0.1),
     "tokens_used": ("r", Usage()),
+    "notes_made": ("openai", "cohere", ["TOP_K"]),
     "breaker_changed": ("route", "r", "closed", "open"),
     "config_loaded": (1, 5.0),
     "config_refused": (),

@@ -84,6 +84,15 @@ def test_doors(metrics: Metrics) -> None:
     assert value(metrics, "fluxrpc_breaker_transitions_total", layer="endpoint", target="a", to="open") == 1
 
 
+def test_notes_by_pair_and_code(metrics: Metrics) -> None:
+    metrics.notes_made("openai", "cohere", ["TOP_K", "TOP_K", "SEED"])
+    metrics.notes_made(None, "cohere", ["TOP_K"])
+    name = "fluxrpc_translation_notes_total"
+    assert value(metrics, name, **{"from": "openai"}, to="cohere", code="TOP_K") == 2
+    assert value(metrics, name, **{"from": "openai"}, to="cohere", code="SEED") == 1
+    assert value(metrics, name, **{"from": "typed"}, to="cohere", code="TOP_K") == 1
+
+
 def test_the_configuration_shows(metrics: Metrics) -> None:
     metrics.config_loaded(3, 1234.0)
     assert value(metrics, "fluxrpc_config_generation") == 3
