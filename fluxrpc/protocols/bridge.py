@@ -101,7 +101,7 @@ class Bridge(Interface):
     def open_stream(self, options: StreamOptions) -> AnswerStream:
         """A machine for one streamed answer. Whether the caller sees usage is the request's own business."""
 
-    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+    def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
         """A whole answer where a stream was asked for, as the stream that it stands for; raises as `read_answer`."""
 
 
@@ -134,11 +134,11 @@ class _NativeBridge:
             StreamOptions(show_usage=self._head.includes_usage, max_event_bytes=options.max_event_bytes)
         )
 
-    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+    def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
         self._codec.read_answer(body)  # names what is wrong with a body that is no answer
         protocol = self._codec.protocol
         request = CallerRequest(protocol=protocol, body=self._body, head=self._head)
-        return whole_as_stream(request.read(), protocol, self._target, TRANSLATORS, body, options)
+        return whole_as_stream(body, request.read(), protocol, self._target, translators=TRANSLATORS)
 
 
 def read_request(protocol: Protocol, body: bytes, *, version: str = "") -> CallerRequest:

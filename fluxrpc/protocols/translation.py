@@ -105,7 +105,7 @@ class TranslatingBridge:
         reader = self._target.read_stream(options, self._context)
         return TranslatedStream(reader, self._context, *self._writer(), self._translated)
 
-    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+    def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
         """See `Bridge.stream_of`."""
         notes = self._answer_notes()
         response = self._target.read_response(body, self._context, notes)
@@ -257,12 +257,7 @@ class TranslatedStream:
 
 
 def whole_as_stream(
-    asked: ReadRequest,
-    protocol: Protocol,
-    target: Target,
-    translators: Translators,
-    body: bytes,
-    options: StreamOptions,
+    body: bytes, asked: ReadRequest, protocol: Protocol, target: Target, *, translators: Translators
 ) -> tuple[AnswerStream, Batch]:
     """A whole answer of the caller's own protocol as a stream of it."""
     translator = translators[protocol]

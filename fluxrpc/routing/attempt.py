@@ -93,7 +93,7 @@ class Attempter:
             stream_options = StreamOptions(max_event_bytes=limits.max_event_bytes)
             headers = visible_headers(exchange.headers)
             if _is_json(exchange):  # some servers do not stream, or not everything: a whole answer stands for a stream
-                watch, first = bridge.stream_of(await exchange.read(limits.max_answer_bytes), stream_options)
+                watch, first = bridge.stream_of(await exchange.read(limits.max_answer_bytes))
                 return LiveStream(
                     exchange=exchange, watch=watch, headers=headers, limits=limits, first=first, ended=True
                 )

@@ -55,9 +55,9 @@ class ScriptedBridge:
             raise self._refusal
         return self._bridge.wire(stream=stream)
 
-    def stream_of(self, body: bytes, options: StreamOptions) -> tuple[AnswerStream, Batch]:
+    def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
         answer: Answer = self._bridge.read_answer(body)
-        watch = self._bridge.open_stream(options)
+        watch = self._bridge.open_stream(StreamOptions())
         batch = watch.feed(TEXT + FINISH)
         assert answer.usage is not None
         return watch, Batch(frames=batch.frames + DONE, real=True, ended=True)
