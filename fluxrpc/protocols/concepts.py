@@ -67,6 +67,7 @@ _ROWS = (
     Concept("TOOL_NAME", "tool names beyond the common rules", semantic=False),
     Concept("TOOL_STRICT", "arguments that must match their schema", semantic=False),
     Concept("TOOL_SCHEMA", "keywords of argument schemas"),
+    Concept("SCHEMA_ANNOTATION", "titles, defaults and unknown words in schemas", semantic=False),
     Concept("TOOL_OUTPUT_SCHEMA", "schema of a tool's result", semantic=False),
     Concept("TOOL_DEFERRAL", "tools that are found by search, and who may call a tool", semantic=False),
     Concept("CUSTOM_TOOL", "tools that take free text"),

@@ -1,12 +1,34 @@
-"""The conversion itself."""
+"""The conversion itself: one pass over the schema, node by node, each with a copy of its keywords.
+
+Results are kept: tools repeat from request to request.
+"""
 
 from __future__ import annotations
 
-from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.schema.profile import SchemaProfile
-from fluxrpc.v1.tool_pb2 import SchemaDialect
+from functools import lru_cache
+from typing import NamedTuple
 
-__all__ = ["convert"]
+import msgspec
+
+from fluxrpc.errors import InvalidRequest
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.schema.node import Change, Converter
+from fluxrpc.protocols.schema.openapi import to_json_schema
+from fluxrpc.protocols.schema.profile import PLAIN, SchemaProfile
+from fluxrpc.protocols.schema.references import Unsayable
+from fluxrpc.v1.tool_pb2 import SCHEMA_DIALECT_OPENAPI_SUBSET, SchemaDialect
+
+__all__ = ["ANNOTATION", "convert"]
+
+ANNOTATION = "SCHEMA_ANNOTATION"
+"""The code for keywords that allow and forbid nothing."""
+
+_MAX_CACHED_CHARACTERS = 32 * 1024
+
+
+class _Converted(NamedTuple):
+    text: str
+    changes: tuple[Change, ...]
 
 
 def convert(
@@ -14,10 +36,33 @@ def convert(
 ) -> str:
     """The schema as JSON text for a place of `profile`; the very same text where nothing has to change.
 
-    What changes is noted under `code` (TOOL_SCHEMA, OUTPUT_SCHEMA_KEYWORDS) at `path` + the place in the schema. Numbers
-    keep their spelling, keys their order.
+    What changes is noted under `code` (TOOL_SCHEMA, OUTPUT_SCHEMA_KEYWORDS), or as SCHEMA_ANNOTATION where it only
+    tells of the schema, at `path` + the place in the schema. Numbers keep their spelling, keys their order.
 
     Raises:
         InvalidRequest: the schema cannot be said at all (a recursion where references must be inlined), at `path`.
     """
-    raise NotImplementedError
+    is_openapi = dialect == SCHEMA_DIALECT_OPENAPI_SUBSET
+    if is_openapi == profile.is_openapi and (is_openapi or profile is PLAIN):
+        return schema_json
+    call = _cached if len(schema_json) <= _MAX_CACHED_CHARACTERS else _converted
+    try:
+        converted = call(schema_json, profile, is_openapi=is_openapi)
+    except Unsayable as found:
+        raise InvalidRequest.at(path + found.place, found.message) from found
+    except (msgspec.MsgspecError, RecursionError) as found:
+        raise InvalidRequest.at(path, "a JSON Schema is expected") from found
+    for change in converted.changes:
+        notes.add(ANNOTATION if change.is_annotation else code, change.action, path + change.place, change.reason)
+    return converted.text
+
+
+def _converted(schema_json: str, profile: SchemaProfile, *, is_openapi: bool) -> _Converted:
+    given = msgspec.Raw(schema_json.strip().encode())
+    text = to_json_schema(given) if is_openapi else given
+    converter = Converter(text, profile)
+    done = text if profile is PLAIN else converter.whole()
+    return _Converted(schema_json if done is given else bytes(done).decode(), tuple(converter.changes))
+
+
+_cached = lru_cache(maxsize=512)(_converted)
