@@ -23,6 +23,7 @@ CODE := fluxrpc tests $(wildcard clients/python) scripts
 PACKAGES := . $(patsubst %/pyproject.toml,./%,$(wildcard clients/python/pyproject.toml))
 CONFIG ?= docs/example.yaml
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 10
 
 # What must be covered wholly, by branch: the code that decides and does no input or output.
 PURE := fluxrpc/errors.py,fluxrpc/sse.py,fluxrpc/ir/*,fluxrpc/protocols/*,fluxrpc/resilience/*,fluxrpc/routing/plan.py
@@ -55,6 +56,10 @@ setup: .venv/.installed ## make .venv from the lock, with fluxrpc and its client
 
 .envs/e2e/.installed: requirements/e2e.txt
 	$(call install,.envs/e2e,requirements/e2e.txt)
+	@touch $@
+
+.envs/fuzz/.installed: requirements/fuzz.txt
+	$(call install,.envs/fuzz,requirements/fuzz.txt)
 	@touch $@
 
 .envs/lock/.installed: requirements/lock.txt
@@ -134,6 +139,10 @@ e2e: setup .envs/e2e/.installed ## a real LLM behind fluxrpc, called through the
 .PHONY: bench
 bench: setup ## measure against a bare forwarder beside it, gate on the ratios
 	$(BIN)/python -m tests.bench
+
+.PHONY: fuzz
+fuzz: .envs/fuzz/.installed ## throw broken bodies and streams at every reader; FUZZ_SECONDS=… for each (10)
+	.envs/fuzz/bin/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 .PHONY: check
 check: lint type proto-check test ## everything that must hold before a commit; the tests come last

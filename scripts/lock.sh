@@ -20,4 +20,5 @@ compile runtime.txt pyproject.toml --extra uvloop --constraint requirements/dev.
 compile build.txt --group build --constraint requirements/dev.txt "$@"
 compile gen.txt --group gen "$@"
 compile e2e.txt --group e2e "$@"
+compile fuzz.txt pyproject.toml --group fuzz --constraint requirements/dev.txt "$@"
 compile lock.txt --group lock "$@"

@@ -12,6 +12,7 @@ from fluxrpc.routing.route import RouteDesc
 from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.sse import Decoder
+from tests.bench import translation
 from tests.bench.processes import BenchError
 
 REPEATS = 5
@@ -131,4 +132,5 @@ def measure() -> Figures:
         "insert": insertion_microseconds(),
         "sse_large": large_event_growth(),
         "sse_bytes": single_byte_growth(),
+        **translation.measure(fastest_seconds),
     }
