@@ -6,7 +6,7 @@ state of a stream lives in the `AnswerStream` that it opens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Protocol as Interface
 
 from msgspec import Struct
@@ -29,7 +29,8 @@ from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.json_text import JsonFault
 from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
-from fluxrpc.protocols.translation import TranslatingBridge, whole_as_stream
+from fluxrpc.protocols.translated_stream import Gatherer
+from fluxrpc.protocols.translation import TranslatingBridge
 from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 
@@ -104,16 +105,21 @@ class Bridge(Interface):
     def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
         """A whole answer where a stream was asked for, as the stream that it stands for; raises as `read_answer`."""
 
+    def gatherer(self, options: StreamOptions) -> Gatherer:
+        """A machine that makes one whole answer of a stream, where a whole one was asked for."""
+
 
 _WIRE_OPTIONS = {force_usage: WireOptions(force_usage=force_usage) for force_usage in (False, True)}
 
 
 class _NativeBridge:
-    __slots__ = ("_body", "_codec", "_head", "_target", "notes")
+    """Bytes pass. Only an answer that is whole instead of streamed, or the other way round, is read and written."""
 
-    def __init__(self, codec: NativeCodec, body: bytes, head: RequestHead, target: Target) -> None:
+    __slots__ = ("_codec", "_head", "_request", "_target", "notes")
+
+    def __init__(self, codec: NativeCodec, request: CallerRequest, head: RequestHead, target: Target) -> None:
         self._codec = codec
-        self._body = body
+        self._request = request
         self._head = head
         self._target = target
         self.notes: tuple[TranslationNote, ...] = ()
@@ -121,7 +127,9 @@ class _NativeBridge:
     def wire(self, *, stream: bool) -> WireRequest:
         target = self._target
         options = _WIRE_OPTIONS[target.force_usage]
-        return self._codec.write_wire(self._head, self._body, model=target.model, stream=stream, options=options)
+        return self._codec.write_wire(
+            self._head, self._request.body, model=target.model, stream=stream, options=options
+        )
 
     def read_answer(self, body: bytes) -> Answer:
         return self._codec.read_answer(body)
@@ -135,10 +143,17 @@ class _NativeBridge:
         )
 
     def stream_of(self, body: bytes) -> tuple[AnswerStream, Batch]:
-        self._codec.read_answer(body)  # names what is wrong with a body that is no answer
-        protocol = self._codec.protocol
-        request = CallerRequest(protocol=protocol, body=self._body, head=self._head)
-        return whole_as_stream(body, request.read(), protocol, self._target, translators=TRANSLATORS)
+        return self._translating().stream_of(body)
+
+    def gatherer(self, options: StreamOptions) -> Gatherer:
+        return self._translating().gatherer(options)
+
+    def _translating(self) -> TranslatingBridge:
+        try:
+            asked = self._request.read()
+        except InvalidRequest:  # the provider has taken it; only echoes of its settings are lost
+            asked = ReadRequest(message=MessageRequest(), show_usage=self._head.includes_usage)
+        return _translating(self._request, asked, self._target)
 
 
 def read_request(protocol: Protocol, body: bytes, *, version: str = "") -> CallerRequest:
@@ -159,32 +174,35 @@ def open_bridge(request: CallerRequest, target: Target, *, strict: bool = False,
         InvalidRequest: the body is not one of its protocol.
     """
     if request.protocol == target.protocol and request.head is not None:
-        return native_bridge(request.body, request.head, target)
+        return _NativeBridge(NATIVE[target.protocol], request, request.head, target)
+    return _translating(request, request.read(), target, strict=strict, now=now)
+
+
+def native_bridge(body: bytes, head: RequestHead, target: Target) -> Bridge:
+    """Same protocol in and out."""
+    request = CallerRequest(protocol=target.protocol, body=body, head=head)
+    return _NativeBridge(NATIVE[target.protocol], request, head, target)
+
+
+def _translating(
+    request: CallerRequest, asked: ReadRequest, target: Target, *, strict: bool = False, now: int = 0
+) -> TranslatingBridge:
     return TranslatingBridge(
-        request.read(),
+        asked,
         request.protocol,
         target,
         translators=TRANSLATORS,
         native=NATIVE[target.protocol],
-        places_of=_places_of(request),
+        places_of=partial(_places_of, request),
         version=request.version,
         strict=strict,
         now=now,
     )
 
 
-def _places_of(request: CallerRequest) -> Callable[[], Places]:
+def _places_of(request: CallerRequest) -> Places:
     """Reads the body again, this time for where its nodes stand: only notes ask for that."""
-
-    def places_of() -> Places:
-        places: Places = {}
-        if request.protocol is not None:
-            TRANSLATORS[request.protocol].read_request(request.body, version=request.version, places=places)
-        return places
-
-    return places_of
-
-
-def native_bridge(body: bytes, head: RequestHead, target: Target) -> Bridge:
-    """Same protocol in and out."""
-    return _NativeBridge(NATIVE[target.protocol], body, head, target)
+    places: Places = {}
+    if request.protocol is not None:
+        TRANSLATORS[request.protocol].read_request(request.body, version=request.version, places=places)
+    return places

@@ -34,7 +34,7 @@ Fates = Mapping[str, Mapping[NoteAction.ValueType, str]]
 """What can become of a concept in one protocol: its code to each possible action, with the reason."""
 
 Places = dict[str, str]
-"""Path of a node in the IR (`messages[1].parts[0]`) to its path in the body that was read (`messages[2].content[0]`)."""
+"""Path of a node in the IR (`messages[1].parts[0]`) to that in the body that was read (`messages[2].content[0]`)."""
 
 Locate = Callable[[str], str]
 """From a path in the IR to one in the body that was read."""
