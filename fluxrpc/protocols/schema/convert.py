@@ -23,6 +23,7 @@ __all__ = ["ANNOTATION", "convert"]
 ANNOTATION = "SCHEMA_ANNOTATION"
 """The code for keywords that allow and forbid nothing."""
 
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _MAX_CACHED_CHARACTERS = 32 * 1024
 
 
@@ -59,6 +60,7 @@ def convert(
 
 def _converted(schema_json: str, profile: SchemaProfile, *, is_openapi: bool) -> _Converted:
     given = msgspec.Raw(schema_json.strip().encode())
+    _OBJECT.decode(given)
     text = to_json_schema(given) if is_openapi else given
     converter = Converter(text, profile)
     done = text if profile is PLAIN else converter.whole()

@@ -40,8 +40,11 @@ from fluxrpc.v1.outcome_pb2 import (
 __all__ = ["Change", "Converter"]
 
 _MAX_LEVELS = 128
+_MAX_NODES = 10_000
+"""A pass takes some 20 µs for each; OpenAI, the most generous, takes 5000 properties."""
 _FALSE = msgspec.Raw(b"false")
 _TRUE = msgspec.Raw(b"true")
+_TEXT = msgspec.Raw(b'{"type":"STRING"}')
 _ANYTHING = (_TRUE, msgspec.Raw(b"{}"))
 
 
@@ -73,6 +76,7 @@ class Converter:
 
     def __init__(self, text: msgspec.Raw, profile: SchemaProfile) -> None:
         self.changes: list[Change] = []
+        self._nodes = 0
         self._text = text
         self._profile = profile
         self._references = References(fields(text), profile)
@@ -89,11 +93,11 @@ class Converter:
 
     def _schema(self, text: msgspec.Raw, spot: _Spot) -> msgspec.Raw:
         given = fields(text)
-        if spot.level > _MAX_LEVELS:
-            raise Unsayable(spot.place, "the schema is nested too deep")
-        node, spot = self._settled(
-            self._references.renamed(given) if not spot.place else given, spot, keep=bool(spot.place)
-        )
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            raise Unsayable(spot.place, f"the schema has more than {_MAX_NODES} schemas in it")
+        node = given if spot.place else self._references.renamed(given)
+        node, spot = self._settled(node, spot, keep=bool(spot.place))
         node = self._respelt(node, spot)
         node = self._narrowed(node, spot)
         node = self._descended(node, spot)
@@ -105,6 +109,8 @@ class Converter:
     # --- references and allOf ---
 
     def _settled(self, node: Fields, spot: _Spot, *, keep: bool) -> tuple[Fields, _Spot]:
+        if spot.level > _MAX_LEVELS:
+            raise Unsayable(spot.place, f"the schema is nested more than {_MAX_LEVELS} deep")
         while True:
             if "$ref" in node:
                 node, spot, is_kept = self._dereferenced(node, spot, keep=keep)
@@ -137,7 +143,7 @@ class Converter:
     def _united(self, node: Fields, spot: _Spot) -> tuple[Fields, _Spot]:
         whole = without(node, ("allOf",))
         for index, branch in enumerate(entries(node["allOf"])):
-            there = spot._replace(place=f"{spot.place}.allOf[{index}]")
+            there = spot.child(f".allOf[{index}]")
             settled, there = self._settled(fields(branch), there, keep=False)
             spot = spot._replace(trail=there.trail)
             whole, misfits = combined(whole, settled)
@@ -239,6 +245,10 @@ class Converter:
             self._note(NOTE_ACTION_INJECTED, spot, "additionalProperties", "must be false")
         properties = fields(node.get("properties"))
         required = texts_of(node.get("required"))
+        if (profile.closed or profile.is_openapi) and not properties.keys() >= set(required):
+            required = [name for name in required if name in properties]
+            node = node | {"required": encoded(required)}
+            self._drop("required", spot, "it names properties that are not described")
         added = [name for name in properties if name not in required]
         if profile.required is Required.ONE:
             added = [] if required else added[:1]
@@ -296,6 +306,9 @@ class Converter:
             return without(node, ("type",))
         if not types:
             return node
+        if types[0] == "array" and "items" not in node:
+            node = node | {"items": _TEXT}
+            self._note(NOTE_ACTION_APPROXIMATED, spot, "items", "what is in it must be said: text")
         typed = {"type": encoded(types[0].upper())}
         return node | typed if "type" in node else typed | node
 

@@ -50,6 +50,8 @@ def _value(key: str, value: msgspec.Raw) -> msgspec.Raw:
     if key == "type":
         name = text_of(value)
         return encoded(name.lower()) if name != name.lower() else value
+    if key == "$ref":
+        return encoded(text_of(value).replace("#/defs/", "#/$defs/"))
     if key in _INTEGERS and kind(value) == "string":
         return msgspec.Raw(text_of(value).encode()) if text_of(value).isdecimal() else value
     match CHILDREN.get(key):

@@ -89,13 +89,17 @@ class References:
         """
         if self._profile.recursion is not Recursion.REFUSED:
             return
-        ends = {each: set(targets) for each, targets in self._edges.items()}
-        while leaves := [each for each, targets in ends.items() if not targets & ends.keys()]:
-            for each in leaves:
-                del ends[each]
-        if ends:
-            name = min(ends)
-            raise Unsayable("" if name == "#" else "." + name.removeprefix("#/").replace("/", "."), RECURSIVE)
+        edges = dict(self._edges)
+        while ends := [each for each in edges if not _lies_between(each, edges)]:
+            for each in ends:
+                del edges[each]
+        if edges:
+            name = min(edges).removeprefix("#").replace("/", ".")
+            raise Unsayable(name, RECURSIVE)
+
+
+def _lies_between(name: str, edges: dict[str, set[str]]) -> bool:
+    return not edges[name].isdisjoint(edges) and any(name in targets for targets in edges.values())
 
 
 RECURSIVE = "the schema is recursive, which the provider does not take"

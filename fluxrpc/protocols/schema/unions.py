@@ -49,10 +49,10 @@ def any_of(node: Fields, types: list[str]) -> Fields:
 def nullable(node: Fields, types: list[str]) -> Fields:
     """A node of one type, or of it and null, in the words of OpenAPI: `nullable: true`."""
     left = [each for each in types if each != "null"]
-    if len(left) == len(types):
+    if not left or len(left) == len(types):
         return node
     changed = without(node, ("nullable",))
-    changed["type"] = encoded(left[0] if len(left) == 1 else left or "null")
+    changed["type"] = encoded(left[0] if len(left) == 1 else left)
     if "enum" in node:
         changed["enum"] = encoded([value for value in entries(node["enum"]) if kind(value) != "null"])
     return changed | {"nullable": _TRUE}
