@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from fluxrpc.config.gates import read_gates
 from fluxrpc.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, describe, join
 from fluxrpc.config.schema import (
     CallerSettings,
@@ -215,7 +216,9 @@ def _read_route(
     if name is not None and name not in services:
         place = join(path, "service")
         reading.fault(node.entries["service"].line, place, f"no service {name!r}{nearest(name, services)}")
-    return reading.section(node, RouteSettings, path, given={"policy": merged})
+    return reading.section(
+        node, RouteSettings, path, given={"policy": merged, "gates": read_gates(node, reading, path)}
+    )
 
 
 def _check_duplicates(routes: list[_Placed], reading: Reading) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from fluxrpc.config.secret import ProxyUrl, Secret
 from fluxrpc.config.values import (
@@ -37,6 +37,7 @@ __all__ = [
     "CallerSettings",
     "Capabilities",
     "ConnectionAgeSettings",
+    "Fidelity",
     "FilePath",
     "HttpSettings",
     "KeepaliveSettings",
@@ -53,6 +54,7 @@ __all__ = [
     "ServerSettings",
     "ServiceSettings",
     "Settings",
+    "StreamUse",
     "TlsSettings",
 ]
 
@@ -107,6 +109,23 @@ class ReadTimeoutBlames(StrEnum):
     """The model is slow or sick."""
     ENDPOINT = "endpoint"
     """The host is dead: right behind load balancers that accept connections for it."""
+
+
+class Fidelity(StrEnum):
+    """What to do where a translation cannot say everything."""
+
+    REPORT = "report"
+    """Translate as well as possible, and note each change."""
+    STRICT = "strict"
+    """Use only routes that can say everything."""
+
+
+class StreamUse(StrEnum):
+    """Which calls a route can answer itself."""
+
+    ANY = "any"
+    ONLY = "only"
+    """It can only stream: for unary calls its stream is gathered."""
 
 
 DEFAULT_LISTEN = Address(host="127.0.0.1", port=50051)
@@ -231,6 +250,8 @@ class LimitSettings:
 class PolicySettings:
     """How long, how often, and when a door shuts. Set globally, for a service, for a route: the narrower one wins."""
 
+    fidelity: Annotated[Fidelity, Level.GLOBAL] = Fidelity.REPORT
+    """For requests that do not say: what to do where a translation cannot say everything."""
     max_attempts: Annotated[Count, Level.GLOBAL] = 4
     """Attempts for one request, over all routes."""
     min_attempt_seconds: Annotated[Seconds, Level.GLOBAL] = 0.25
@@ -295,6 +316,10 @@ class ServiceSettings:
     """The base URL of each protocol that it speaks, with or without version suffix."""
     auth: AuthStyle = AuthStyle.PROTOCOL
     http: HttpSettings = HttpSettings()
+    dialect: Name | None = None
+    """openai: which copy of that protocol it speaks, such as `deepseek`; null: what its base URL tells."""
+    anthropic_version: Name | None = None
+    """anthropic: the version of the protocol (`anthropic-version`); null: the usual one."""
     include_usage: Flag = True
     """openai: ask for the usage frame of streams (`stream_options`). Off for servers that refuse the field."""
     policy: PolicySettings = PolicySettings()
@@ -302,12 +327,27 @@ class ServiceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a route is declared to do; what is not declared is not relied on."""
+    """What a route can do and cannot do; what is null is as the built-in data says, and may be unknown.
 
+    Under strict fidelity a route that cannot do what a request needs is passed over.
+    """
+
+    vision: Flag | None = None
+    """Images in messages."""
+    audio: Flag | None = None
+    """Sound in messages."""
+    documents: Flag | None = None
+    """Documents (PDF and the like) in messages."""
+    tools: Flag | None = None
+    """Calls of functions."""
+    json_schema: Flag | None = None
+    """Answers of a schema."""
+    reasoning: Flag | None = None
+    """Reasoning before the answer."""
+    prefill: Flag | None = None
+    """Goes on from a half-written assistant turn."""
     context_tokens: Count | None = None
     """Size of the context: a request too long for another route may be tried here."""
-    prefill: Flag = False
-    """Goes on from a half-written assistant turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +365,10 @@ class RouteSettings:
     """Share among equal priorities."""
     name: Name = ""
     """Unique; for logs, metrics and `RouteInfo`. By default `model name/service/provider's model`."""
+    stream: StreamUse = StreamUse.ANY
     capabilities: Capabilities = Capabilities()
+    gates: Mapping[str, Any] = field(default_factory=dict)
+    """What its model refuses or demands, where the built-in data (`fluxrpc.protocols.gates`) has it otherwise."""
     policy: PolicySettings = PolicySettings()
 
 

@@ -33,6 +33,8 @@ __all__ = [
     "Url",
     "Workers",
     "check_url",
+    "read_count",
+    "read_flag",
     "read_name",
 ]
 
@@ -112,6 +114,10 @@ def _integer_from(lowest: int) -> Callable[[ScalarNode], int]:
         return value
 
     return read
+
+
+read_count = _integer_from(1)
+"""A whole number from 1."""
 
 
 def read_workers(node: ScalarNode) -> int:
@@ -226,7 +232,7 @@ Text = Annotated[str, read_text]
 Name = Annotated[str, read_name]
 Flag = Annotated[bool, read_flag]
 Url = Annotated[str, read_url]
-Count = Annotated[int, _integer_from(1)]
+Count = Annotated[int, read_count]
 Workers = Annotated[int, read_workers]
 FromZero = Annotated[int, _integer_from(0)]
 PositiveNumber = Annotated[float, _number_from(0, exclusive=True)]

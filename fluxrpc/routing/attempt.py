@@ -16,6 +16,7 @@ from fluxrpc.protocols.base import Answer, Protocol, StreamOptions
 from fluxrpc.protocols.bridge import Bridge
 from fluxrpc.protocols.headers import visible_headers
 from fluxrpc.routing.commit import LiveStream, open_stream
+from fluxrpc.routing.gathering import gather_answer
 from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.outgoing import HeaderList, outgoing
 from fluxrpc.routing.route import Route
@@ -35,6 +36,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     answer: Answer
     http_status: int
     headers: HeaderList
+    malformed: int = 0
+    """Events of a gathered stream that were left out because they were broken."""
 
 
 class Attempter:
@@ -60,17 +63,26 @@ class Attempter:
             return await self._ask(route, target, bridge, options)
 
     async def _ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
-        exchange = await self._send(route, target, bridge, options, stream=False)
+        limits = route.desc.limits
+        exchange = await self._send(route, target, bridge, options, stream=route.desc.streams_only)
+        malformed = 0
         try:
             if not _is_success(exchange):
                 await self._raise_error(exchange, bridge)
-            answer = bridge.read_answer(await exchange.read(route.desc.limits.max_answer_bytes))
+            if _is_event_stream(exchange):
+                gatherer = bridge.gatherer(StreamOptions(max_event_bytes=limits.max_event_bytes))
+                answer = await gather_answer(exchange, gatherer, limits)
+                malformed = gatherer.malformed
+                exchange.finish()
+            else:
+                answer = bridge.read_answer(await exchange.read(limits.max_answer_bytes))
         except AttemptError as error:
             error.http_status = exchange.status
             raise
         finally:
             exchange.close()
-        return Reply(answer=answer, http_status=exchange.status, headers=visible_headers(exchange.headers))
+        headers = visible_headers(exchange.headers)
+        return Reply(answer=answer, http_status=exchange.status, headers=headers, malformed=malformed)
 
     async def open(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> LiveStream:
         """A streaming attempt up to its first real event. The stream that comes back must be closed.
@@ -148,6 +160,10 @@ def _attempt_timeout() -> SilenceFault:
 
 def _first_token_timeout() -> SilenceFault:
     return SilenceFault("first token timeout")
+
+
+def _is_event_stream(exchange: Exchange) -> bool:
+    return exchange.headers.get("content-type", "").startswith("text/event-stream")
 
 
 def _is_json(exchange: Exchange) -> bool:

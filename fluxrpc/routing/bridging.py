@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from fluxrpc.clock import WallClock
 from fluxrpc.protocols.base import Protocol
-from fluxrpc.protocols.bridge import Bridge, CallerRequest, native_bridge, open_bridge
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
 from fluxrpc.protocols.context import Target
-from fluxrpc.protocols.gates import data_date, gates_of, overridden
+from fluxrpc.protocols.gates import gates_of, overridden
 from fluxrpc.routing.route import Route
-
-data_date()  # reads the data of the gates now: no file is read while an event loop waits
 
 
 def bridge_to(
@@ -27,9 +25,8 @@ def bridge_to(
     target = route.prepared.get(protocol)
     if not isinstance(target, Target):
         target = route.prepared[protocol] = _target(route, protocol)
-    if request.protocol == protocol and request.head is not None:
-        return native_bridge(request.body, request.head, target)
-    return open_bridge(request, target, strict=strict, now=int(wall_clock()))
+    now = 0 if request.protocol == protocol else int(wall_clock())
+    return open_bridge(request, target, strict=strict, now=now)
 
 
 def bare_target(protocol: Protocol, model: str) -> Target:
@@ -45,7 +42,7 @@ def _target(route: Route, protocol: Protocol) -> Target:
         model=desc.model,
         gates=overridden(gates_of(protocol, desc.model, service.anthropic_version), desc.gates),
         version=service.anthropic_version,
-        dialect=service.dialect,
+        dialect=service.dialect or "",
         service=service.name,
         force_usage=service.wire_options.force_usage,
     )

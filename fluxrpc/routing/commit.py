@@ -98,7 +98,7 @@ class LiveStream:
             raise self._fault
         try:
             # Each coroutine in between costs a running stream its frame.
-            chunk = await (self._rest() if self.watch.finished else self.exchange.next_chunk())
+            chunk = await (rest_of(self.exchange, self.limits) if self.watch.finished else self.exchange.next_chunk())
         except AttemptError:
             if not self.watch.finished:
                 raise
@@ -114,17 +114,18 @@ class LiveStream:
         self.ended = batch.ended or not chunk
         return batch
 
-    async def _rest(self) -> bytes:
-        """What follows when every choice has finished: the terminator, soon."""
-        try:
-            async with asyncio.timeout(self.limits.stream_end_seconds):
-                return await self.exchange.next_chunk()
-        except TimeoutError:
-            return b""  # it stays open without its terminator: the answer is complete all the same
-
     def close(self) -> None:
         """Give the connection back if the answer is complete, else close the socket now. Idempotent."""
         if self.ended:
             self.exchange.finish()
         else:
             self.exchange.close()
+
+
+async def rest_of(exchange: Exchange, limits: RouteLimits) -> bytes:
+    """What follows when every choice has finished: the terminator, soon."""
+    try:
+        async with asyncio.timeout(limits.stream_end_seconds):
+            return await exchange.next_chunk()
+    except TimeoutError:
+        return b""  # it stays open without its terminator: the answer is complete all the same

@@ -266,5 +266,5 @@ def _troubles_endpoint(attempt: Tried) -> bool:
 
 
 def _has_larger_context(route: Route, than: Route) -> bool:
-    ours, theirs = route.desc.capabilities.context_tokens, than.desc.capabilities.context_tokens
+    ours, theirs = route.capabilities.context_tokens, than.capabilities.context_tokens
     return ours is not None and theirs is not None and ours > theirs

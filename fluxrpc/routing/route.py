@@ -16,13 +16,18 @@ from math import isfinite
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec.structs import asdict
+
 from fluxrpc.clock import Monotonic
 from fluxrpc.errors import AttemptError, Outcome, ProviderError, SilenceFault
+from fluxrpc.protocols.gates import ModelCapabilities, data_date, model_capabilities
 from fluxrpc.resilience.blame import Judgement, judge
 from fluxrpc.resilience.breaker import BreakerSettings, BreakerState, CircuitBreaker, Permit, Verdict
 from fluxrpc.resilience.door import HintDoor
 from fluxrpc.resilience.ewma import Ewma
 from fluxrpc.routing.service_endpoint import Account, Credential, ServiceEndpoint
+
+data_date()  # reads the data of gates and capabilities now: no file is read while an event loop waits
 
 _TOUCH_SECONDS = 1.0
 ROUTE_BREAKER = BreakerSettings(failure_threshold=3, recovery_seconds=60.0)
@@ -35,16 +40,6 @@ class Door(Enum):
     CREDENTIAL = "credential"
     ROUTE = "route"
     HINT = "hint"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """What a route is declared to do; what is not declared is not relied on."""
-
-    context_tokens: int | None = None
-    """Size of the context."""
-    prefill: bool = False
-    """Goes on from a half-written assistant turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +77,10 @@ class RouteDesc:
     """Lower is preferred."""
     weight: float = 1.0
     """Share among equal priorities."""
-    capabilities: Capabilities = Capabilities()
+    streams_only: bool = False
+    """Its provider can only stream: for unary calls the stream is gathered."""
+    capabilities: ModelCapabilities = field(default_factory=ModelCapabilities)
+    """What it is declared to do; what is None is as the built-in data says."""
     gates: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What its model refuses or demands, where the built-in data (`fluxrpc.protocols.gates.Gates`) has it otherwise."""
     limits: RouteLimits = RouteLimits()
@@ -106,6 +104,18 @@ class RouteDesc:
     def account(self) -> Account:
         """The provider account that it uses."""
         return Account(self.endpoint.service.name, self.credential)
+
+
+def _known_capabilities(desc: RouteDesc) -> ModelCapabilities:
+    """What is declared, else what the built-in data says of the model in any protocol of its service."""
+    known = asdict(desc.capabilities)
+    for protocol in desc.endpoint.service.base_urls:
+        known |= {
+            name: value
+            for name, value in asdict(model_capabilities(protocol, desc.model)).items()
+            if known[name] is None
+        }
+    return ModelCapabilities(**known)
 
 
 def _identity_key(service: str, model: str, credential: Credential) -> str:
@@ -188,10 +198,12 @@ class RouteHealth:
 class Route:
     """A `RouteDesc` with its `RouteHealth`. Compared by identity; the four doors are at hand for selection."""
 
-    __slots__ = ("breaker", "desc", "door", "endpoint_breaker", "health", "hint", "prepared")
+    __slots__ = ("breaker", "capabilities", "desc", "door", "endpoint_breaker", "health", "hint", "prepared")
 
     def __init__(self, desc: RouteDesc, health: RouteHealth) -> None:
         self.desc = desc
+        self.capabilities = _known_capabilities(desc)
+        """What is known of what its model can do."""
         self.health = health
         self.breaker = health.breaker
         self.hint = health.hint

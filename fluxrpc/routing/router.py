@@ -261,7 +261,7 @@ class Router:
             headers=reply.headers,
             usage=answer.usage,
             attempts=tuple(run.attempts),
-            notes=self._told(run, step, (*notes, *bridge.notes, *answer.notes)),
+            notes=self._told(run, step, (*notes, *bridge.notes, *answer.notes, *_malformed_note(reply.malformed))),
         )
 
     async def _begin(

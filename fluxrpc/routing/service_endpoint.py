@@ -44,8 +44,8 @@ class Service:
     read_timeout_blames_endpoint: bool = False
     """Silence after connecting means a dead host here, not a slow model."""
     wire_options: WireOptions = field(default_factory=WireOptions)
-    dialect: str = ""
-    """openai: which copy of that protocol it speaks, such as `deepseek`."""
+    dialect: str | None = None
+    """openai: which copy of that protocol it speaks, such as `deepseek`; None: what its base URL tells."""
     anthropic_version: str = ""
     """anthropic: which version of the protocol it speaks; "" = the usual one."""
     auth_style: AuthStyle | None = None

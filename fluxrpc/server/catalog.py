@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import ssl
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,12 +20,14 @@ from fluxrpc.config.schema import (
     RouteSettings,
     ServiceSettings,
     Settings,
+    StreamUse,
 )
 from fluxrpc.errors import ConfigError, ConfigFault, UnknownModel
 from fluxrpc.protocols.base import Protocol, WireOptions
+from fluxrpc.protocols.gates import ModelCapabilities
 from fluxrpc.resilience.breaker import BreakerState
 from fluxrpc.routing.repository import RouteRepository
-from fluxrpc.routing.route import Capabilities, Route, RouteDesc, RouteLimits
+from fluxrpc.routing.route import Route, RouteDesc, RouteLimits
 from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.telemetry.hooks import Hooks
@@ -128,9 +130,9 @@ class CatalogBuilder:
             credential=self._credential(route, settings.services[route.service], kept),
             priority=route.priority,
             weight=route.weight,
-            capabilities=Capabilities(
-                context_tokens=route.capabilities.context_tokens, prefill=route.capabilities.prefill
-            ),
+            capabilities=ModelCapabilities(**asdict(route.capabilities)),
+            gates=route.gates,
+            streams_only=route.stream is StreamUse.ONLY,
             limits=RouteLimits(
                 connect_seconds=policy.connect_seconds,
                 first_token_seconds=policy.first_token_seconds,
@@ -174,6 +176,8 @@ def _service_of(settings: ServiceSettings) -> Service:
         base_urls=dict(settings.protocols),
         breaker=policy.endpoint_breaker,
         read_timeout_blames_endpoint=policy.read_timeout_blames is ReadTimeoutBlames.ENDPOINT,
+        dialect=settings.dialect,
+        anthropic_version=settings.anthropic_version or "",
         wire_options=WireOptions(force_usage=settings.include_usage),
         auth_style=None if settings.auth is ConfiguredAuth.PROTOCOL else AuthStyle(settings.auth.value),
         transport=_transport_of(settings),

@@ -8,6 +8,7 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 from msgspec import Struct
 
+from fluxrpc.config.schema import Fidelity, PolicySettings
 from fluxrpc.errors import FieldViolation, GrpcCode, InvalidRequest, RequestError
 from fluxrpc.ir.validate import validate_request
 from fluxrpc.protocols.base import Protocol
@@ -51,7 +52,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """What of the request was left out before it was read (headers)."""
 
 
-def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) -> Asked:
+def read_execute(message: ExecuteRequest, call: Call, policy: PolicySettings) -> Asked:
     """Read a request of Execute or ExecuteStream.
 
     Raises:
@@ -61,10 +62,11 @@ def read_execute(message: ExecuteRequest, call: Call, *, default_attempts: int) 
     request, headers, notes = read_request(message, call)
     model = model_name(message.model, request)
     if not message.HasField("options"):  # the usual case: nothing is set
-        options, max_attempts = CallOptions(ends_at=call.ends_at, headers=headers), default_attempts
+        strict = policy.fidelity is Fidelity.STRICT
+        options, max_attempts = CallOptions(ends_at=call.ends_at, strict=strict, headers=headers), policy.max_attempts
     else:
-        options = _call_options(message.options, headers, call)
-        max_attempts = _max_attempts(message.options, default_attempts)
+        options = _call_options(message.options, headers, call, policy)
+        max_attempts = _max_attempts(message.options, policy.max_attempts)
     return Asked(model=model, request=request, options=options, max_attempts=max_attempts, notes=notes)
 
 
@@ -79,11 +81,11 @@ def read_request(
         if protocol is None:
             raise InvalidRequest.at("native.protocol", "a protocol is required")
         call.protocol = protocol  # from here on an error can be said in it
-        request = read_native(protocol, native.body)
         if not native.headers:
-            return request, (), ()
+            return read_native(protocol, native.body), (), ()
         headers, dropped = inbound([(header.name, header.value) for header in native.headers])
-        return request, headers, _dropped_headers(dropped)
+        version = dict(headers).get("anthropic-version", "")
+        return read_native(protocol, native.body, version=version), headers, _dropped_headers(dropped)
     if kind == "message":
         violations = validate_request(message.message)
         if violations:
@@ -122,7 +124,9 @@ def _max_attempts(options: ExecuteOptions, default: int) -> int:
     return options.max_attempts
 
 
-def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...], call: Call) -> CallOptions:
+def _call_options(
+    options: ExecuteOptions, headers: tuple[tuple[str, str], ...], call: Call, policy: PolicySettings
+) -> CallOptions:
     _refuse_unsupported(options)
     call.tags = _tags(options)
     return CallOptions(
@@ -130,12 +134,19 @@ def _call_options(options: ExecuteOptions, headers: tuple[tuple[str, str], ...],
         attempt_seconds=_seconds(options, "attempt_timeout"),
         first_token_seconds=_seconds(options, "first_token_timeout"),
         idle_seconds=_seconds(options, "idle_timeout"),
+        strict=is_strict(options.fidelity, policy),
         headers=headers,
     )
 
 
-# Each enum of the options and what of it is honoured. Strict fidelity needs no code of its own as long as whatever
-# cannot be said is refused.
+def is_strict(fidelity: wire.Fidelity.ValueType, policy: PolicySettings) -> bool:
+    """Whether a loss is an error: as the request says, else as it is configured."""
+    if fidelity == wire.FIDELITY_UNSPECIFIED:
+        return policy.fidelity is Fidelity.STRICT
+    return fidelity == wire.FIDELITY_STRICT
+
+
+# Each enum of the options and what of it is honoured.
 _ENUMS: tuple[tuple[str, Any, frozenset[int]], ...] = (
     ("fidelity", wire.Fidelity, frozenset(wire.Fidelity.values())),
     (

@@ -14,7 +14,7 @@ from fluxrpc.routing.table import RouteTable
 from fluxrpc.server.call import Call, current_call
 from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.chunks import messages_of
-from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, model_name, read_execute, read_request
+from fluxrpc.server.reading import WIRE_PROTOCOLS, Asked, is_strict, model_name, read_execute, read_request
 from fluxrpc.server.state import ServingState
 from fluxrpc.server.translating import Dry, fill_route_info, route_info, translate
 from fluxrpc.v1 import router_pb2 as wire
@@ -75,7 +75,8 @@ class RouterService(RouterServiceServicer):
         if request.model or not request.target:
             call.model = model_name(request.model, caller_request)
             entry = self._entry(call)
-        dry = Dry(request, caller_request, headers, notes)
+        strict = is_strict(request.fidelity, self._state.settings.policy)
+        dry = Dry(request, caller_request, headers, notes, strict)
         return translate(dry, entry=entry, monotonic=self._state.clock, wall_clock=wall_clock)
 
     async def ListModels(self, request: wire.ListModelsRequest, context: Any) -> wire.ListModelsResponse:  # noqa: ARG002, N802
@@ -92,7 +93,7 @@ class RouterService(RouterServiceServicer):
 
     def _find(self, request: wire.ExecuteRequest, call: Call) -> tuple[Asked, RouteTable]:
         call.asks_model = True
-        asked = read_execute(request, call, default_attempts=self._state.settings.policy.max_attempts)
+        asked = read_execute(request, call, self._state.settings.policy)
         call.model = asked.model
         return asked, self._entry(call).tables[asked.request.protocol]
 

@@ -18,7 +18,7 @@ from fluxrpc.server.catalog import ModelEntry
 from fluxrpc.server.reading import PROTOCOLS, WIRE_PROTOCOLS
 from fluxrpc.v1.outcome_pb2 import RouteInfo, TranslationNote
 from fluxrpc.v1.protocol_pb2 import Header
-from fluxrpc.v1.router_pb2 import FIDELITY_STRICT, TranslateRequest, TranslateResponse
+from fluxrpc.v1.router_pb2 import TranslateRequest, TranslateResponse
 
 
 class Dry(NamedTuple):
@@ -28,11 +28,8 @@ class Dry(NamedTuple):
     request: CallerRequest
     headers: HeaderList
     notes: tuple[TranslationNote, ...]
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether a loss is an error."""
-        return self.message.fidelity == FIDELITY_STRICT
+    strict: bool
+    """Whether a loss is an error."""
 
 
 class _Destination(NamedTuple):
@@ -86,11 +83,9 @@ def _first_that_can(
 
 def _bridge(dry: Dry, destination: _Destination, wall_clock: WallClock) -> Bridge:
     if destination.route is not None:
-        return bridge_to(
-            dry.request, destination.route, destination.protocol, strict=dry.is_strict, wall_clock=wall_clock
-        )
+        return bridge_to(dry.request, destination.route, destination.protocol, strict=dry.strict, wall_clock=wall_clock)
     target = bare_target(destination.protocol, destination.model)
-    return open_bridge(dry.request, target, strict=dry.is_strict, now=int(wall_clock()))
+    return open_bridge(dry.request, target, strict=dry.strict, now=int(wall_clock()))
 
 
 def _destinations(dry: Dry, entry: ModelEntry | None, now: float) -> Iterator[_Destination]:

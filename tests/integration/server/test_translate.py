@@ -102,4 +102,4 @@ async def test_no_route_now(sim: Simulator) -> None:
 def test_a_dry_run_needs_a_model_or_a_target() -> None:
     asked = CallerRequest(message=typed("").message)
     with pytest.raises(InvalidRequest):
-        translate(Dry(TranslateRequest(), asked, (), ()), entry=None, monotonic=float, wall_clock=float)
+        translate(Dry(TranslateRequest(), asked, (), (), strict=False), entry=None, monotonic=float, wall_clock=float)

@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 
 from fluxrpc.config.loader import parse
-from fluxrpc.config.schema import AuthStyle, Capabilities, LogFormat, PolicySettings, ReadTimeoutBlames, Settings
+from fluxrpc.config.schema import (
+    AuthStyle,
+    Capabilities,
+    LogFormat,
+    PolicySettings,
+    ReadTimeoutBlames,
+    Settings,
+    StreamUse,
+)
 from fluxrpc.config.sections import yaml_key
 from fluxrpc.errors import ConfigError
 from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.gates import Gates, overridden
 
 DIGEST = "ab" * 32
 A = 'a: {protocols: {openai: "http://127.0.0.1:1/v1"}}'
@@ -54,11 +63,14 @@ def test_defaults_are_the_documented_ones() -> None:
 def test_a_full_service_and_route() -> None:
     services = (
         'a: {protocols: {gemini: "https://g.example", openai: "https://o.example/v1/"}, auth: api-key, '
+        'dialect: azure, anthropic_version: "2026-10-21", '
         'include_usage: false, http: {proxy: "http://proxy:3128", trust_env: true, keep_alive: 5s, max_connections: 9}}'
     )
     routes = (
         '[{service: a, model: m, credential: "${KEY}", priority: 3, weight: 2.5, name: own, '
-        "capabilities: {context_tokens: 128000, prefill: true}}]"
+        "stream: only, capabilities: {context_tokens: 128000, prefill: true, vision: false}, "
+        "gates: {refused: [top_p, seed], efforts: low, prefill: false, max_tokens_field: max_tokens, "
+        "default_max_output_tokens: 9}}]"
     )
     settings = read(config("log: {format: console}", services=services, routes=routes), KEY="k-123456")
     service, route = settings.services["a"], settings.models["fast"].routes[0]
@@ -69,7 +81,12 @@ def test_a_full_service_and_route() -> None:
     assert service.http.proxy.reveal() == "http://proxy:3128"
     assert (service.http.trust_env, service.http.keep_alive_seconds, service.http.max_connections) == (True, 5.0, 9)
     assert (route.name, route.priority, route.weight) == ("own", 3, 2.5)
-    assert route.capabilities == Capabilities(context_tokens=128_000, prefill=True)
+    assert route.capabilities == Capabilities(context_tokens=128_000, prefill=True, vision=False)
+    assert route.stream is StreamUse.ONLY
+    gates = overridden(Gates(), route.gates)
+    assert (set(gates.refused), gates.efforts, gates.prefill) == ({"top_p", "seed"}, ("low",), False)
+    assert (gates.max_tokens_field, gates.default_max_output_tokens) == ("max_tokens", 9)
+    assert (service.dialect, service.anthropic_version) == ("azure", "2026-10-21")
     assert settings.log.format is LogFormat.CONSOLE
     assert {secret.reveal() for secret in settings.secrets()} == {"k-123456", "http://proxy:3128"}
     assert "k-123456" not in repr(settings)
@@ -120,7 +137,14 @@ FOR_SERVICES = {
     "credential_shut": ("1m", "2m"),
     "read_timeout_blames": ("endpoint", "route"),
 }
-GLOBAL = {"max_attempts": "9", "min_attempt": "1s", "endpoint_probe": "1s", "backoff_base": "1s", "backoff_max": "1s"}
+GLOBAL = {
+    "fidelity": "strict",
+    "max_attempts": "9",
+    "min_attempt": "1s",
+    "endpoint_probe": "1s",
+    "backoff_base": "1s",
+    "backoff_max": "1s",
+}
 
 
 def at_levels(key: str, globally: str = "", service: str = "", route: str = "") -> str:

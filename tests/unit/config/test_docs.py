@@ -7,12 +7,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import msgspec.structs
 import pytest
 
 from fluxrpc.config import schema
 from fluxrpc.config.loader import load, parse
 from fluxrpc.config.schema import Settings
 from fluxrpc.config.sections import yaml_key
+from fluxrpc.protocols.gates import Gates
 
 DOCS = Path(__file__).parents[3] / "docs"
 SECTIONS: dict[str, Any] = {
@@ -43,7 +45,7 @@ def tables() -> dict[str, dict[str, list[str]]]:
 
 
 def test_every_section_is_described() -> None:
-    assert tables().keys() == SECTIONS.keys() | {"callers"}
+    assert tables().keys() == SECTIONS.keys() | {"callers", "models.gates"}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -53,9 +55,16 @@ def test_every_setting_is_described_and_no_other(section: str) -> None:
     assert sorted(tables()[section]) == sorted(expected)
 
 
+def test_every_gate_is_described_and_no_other() -> None:
+    kinds = {bool: "flag", int: "number", str: "text", tuple[str, ...]: "words", frozenset[str]: "fields"}
+    assert {gate.name: kinds[gate.type] for gate in msgspec.structs.fields(Gates)} == {
+        name: cells[0] for name, cells in tables()["models.gates"].items()
+    }
+
+
 def test_the_levels_of_policies_are_the_described_ones() -> None:
     levels = {key: cells[1] for key, cells in tables()["policy"].items()}
-    of_requests = {"max_attempts", "min_attempt", "endpoint_probe", "backoff_base", "backoff_max"}
+    of_requests = {"fidelity", "max_attempts", "min_attempt", "endpoint_probe", "backoff_base", "backoff_max"}
     assert {key for key, level in levels.items() if level == "global"} == of_requests
     of_services = {"endpoint_breaker", "credential_shut", "read_timeout_blames"}
     assert {key for key, level in levels.items() if level == "service"} == of_services

@@ -47,6 +47,15 @@ FAULTS = [
         config("server: {default_deadline: 2h}"),
         "f.yaml:3: server.default_deadline: expected at most max_deadline",
     ),
+    (
+        config(routes="[{service: a, model: m, gates: {refusd: [seed], refused: [sed], efforts: hi, prefill: 1}}]"),
+        (
+            "f.yaml:2: models.fast.routes[0].gates.refusd: unknown setting; did you mean refused?"
+            "|f.yaml:2: models.fast.routes[0].gates.refused[0]: unknown; did you mean seed?"
+            "|f.yaml:2: models.fast.routes[0].gates.efforts: unknown; did you mean high?"
+            "|f.yaml:2: models.fast.routes[0].gates.prefill: expected true or false, but YAML reads 1 as a whole number"
+        ),
+    ),
     (config("log: {level: loud}"), "f.yaml:3: log.level: expected one of debug, info, warning, error"),
     (
         config("log: {level: off}"),

@@ -47,8 +47,11 @@ class ScriptedBridge:
         if code:
             self.notes = (TranslationNote(path="top_k", action=NOTE_ACTION_DROPPED, code=code),)
         self.read_error = bridge.read_error
+        self.gatherer = bridge.gatherer
         self.read_answer = bridge.read_answer
         self.open_stream = bridge.open_stream
+
+        self.gatherer = bridge.gatherer
 
     def wire(self, *, stream: bool) -> WireRequest:
         if self._refusal is not None:

@@ -6,8 +6,9 @@ from random import Random
 
 from fluxrpc.errors import Outcome
 from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.gates import ModelCapabilities
 from fluxrpc.routing.repository import RouteRepository
-from fluxrpc.routing.route import Capabilities, Route, RouteDesc, RoutePermit
+from fluxrpc.routing.route import Route, RouteDesc, RoutePermit
 from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
 
 
@@ -46,7 +47,7 @@ class World:
             credential=self.credentials.setdefault(key, Credential(key)),
             priority=priority,
             weight=weight,
-            capabilities=Capabilities(context_tokens=context_tokens),
+            capabilities=ModelCapabilities(context_tokens=context_tokens),
         )
 
     def route(
