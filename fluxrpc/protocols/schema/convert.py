@@ -67,4 +67,4 @@ def _converted(schema_json: str, profile: SchemaProfile, *, is_openapi: bool) ->
     return _Converted(schema_json if done is given else bytes(done).decode(), tuple(converter.changes))
 
 
-_cached = lru_cache(maxsize=512)(_converted)
+_cached = lru_cache(maxsize=256)(_converted)

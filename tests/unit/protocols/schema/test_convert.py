@@ -494,6 +494,6 @@ def test_the_deepest_schema_fits_on_the_stack() -> None:
 
 
 def test_there_is_an_end_to_size() -> None:
-    schema = {"properties": {str(number): {} for number in range(10_001)}}
+    schema: dict[str, Any] = {"properties": {str(number): {} for number in range(10_001)}}
     with pytest.raises(InvalidRequest, match="more than 10000 schemas"):
         converted(schema, COHERE)

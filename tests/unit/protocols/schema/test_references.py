@@ -80,9 +80,13 @@ def test_what_is_beside_a_reference_goes_into_what_it_names() -> None:
 
 def test_references_are_written_out_where_there_are_none() -> None:
     schema = {
-        "properties": {"a": {"$ref": "#/$defs/b~1c%20d"}, "b": {"$ref": "#/properties/c/anyOf/1"}, "c": {"anyOf": [{}, {"type": "string"}]}},
+        "properties": {
+            "a": {"$ref": "#/$defs/b~1c%20d"},
+            "b": {"$ref": "#/properties/c/anyOf/1"},
+            "c": {"anyOf": [{}, {"type": "string"}]},
+        },
         "$defs": {"b/c d": {"allOf": [{"$ref": "#/$defs/N"}]}, "N": {"type": "number"}},
-    }  # fmt: skip
+    }
     done, notes = converted(schema, GEMINI_SCHEMA)
     assert done == {
         "type": "OBJECT",
