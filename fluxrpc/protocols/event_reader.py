@@ -5,18 +5,21 @@ surrogate pairs, and makes the events. A protocol's reader adds `take`, which re
 below. Chat and Gemini have no borders of parts: `grow` closes the open part and opens the next where the kind changes.
 
 Invariant: what `ir.accumulate` checks holds for every sequence of calls: one open part for each choice, dense indexes,
-every part closed before its choice finishes.
+every part closed before its choice finishes. What cannot come makes its frame malformed (`JsonFault`): more of a part
+that is not open, anything of a choice that has finished. A protocol whose servers go on after a finish sets
+`holds_finishes`: then the last word stands, and is said at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
 from fluxrpc.ir.usage import merge_usage
 from fluxrpc.protocols.base import Batch, StreamOptions
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.json_text import JsonFault
 from fluxrpc.protocols.stream_watch import Watch
 from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.sse import Frame
@@ -37,8 +40,8 @@ class _Progress(Struct):
     """Which part is open: its kind, or whatever the reader calls it; "" for none."""
     index: int = -1
     """Index of the open part, or of the last one."""
-    text_kind: str = ""
-    """Which text of the open part grew last."""
+    grown: tuple[str, int] = ("", -1)
+    """Which text of the open part holds half of a pair: its kind, and the number of the summary."""
     joiner: HalfJoiner = field(default_factory=HalfJoiner)
     had_calls: bool = False
     had_refusal: bool = False
@@ -47,13 +50,19 @@ class _Progress(Struct):
 class EventReader(Watch):
     """See the module."""
 
+    holds_finishes: bool = False
+    """Finishes are told when the answer is complete, not when they come."""
+
     def __init__(self, options: StreamOptions, context: Context) -> None:
         super().__init__(options)
         self.context = context
         self.notes: list[TranslationNote] = []
         self._usage: Usage | None = None
         self._events: list[StreamEvent] = []
+        self._frame_start = 0
         self._has_begun = False
+        self._held: dict[int, StreamEvent] = {}
+        self._told: set[int] = set()
         self._choices: dict[int, _Progress] = {}
 
     @property
@@ -65,15 +74,28 @@ class EventReader(Watch):
         """See `AnswerStream.close`."""
         batch = super().close()
         batch.frames = b""
-        if self._events:
-            batch.events, self._events = [*batch.events, *self._events], []
+        if batch.ended:
+            self._tell_finishes()
+            batch.events = self._events
         return batch
 
     def _watch(self, frames: Iterable[Frame], *, at_end: bool = False) -> Batch:
-        batch = super()._watch(frames, at_end=at_end)
+        self._events = []
+        batch = super()._watch(self._each(frames), at_end=at_end)
+        if batch.ended:
+            self._tell_finishes()
         batch.frames = b""
-        batch.events, self._events = self._events, []
+        batch.events = self._events
         return batch
+
+    def _each(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            self._frame_start = len(self._events)
+            yield frame
+
+    def _tell_finishes(self) -> None:
+        self._events += [event for _, event in sorted(self._held.items())]
+        self._held = {}
 
     # --- for the protocols' readers ---
 
@@ -93,7 +115,13 @@ class EventReader(Watch):
             self._usage = head.usage
 
     def open_part(self, choice: int, key: str, shell: Part, extras: Iterable[Extra] = ()) -> int:
-        """Close the open part of a choice and open the next; gives its index. `key` is what `is_open` asks for."""
+        """Close the open part of a choice and open the next; gives its index. `key` is what `is_open` asks for.
+
+        Raises:
+            JsonFault: the choice has finished. So do all that follow, also where no part is open.
+        """
+        if choice in self._told:
+            raise JsonFault("a choice goes on after its end")
         self.open_choice(choice)
         progress = self._progress(choice)
         if progress.key:
@@ -112,9 +140,9 @@ class EventReader(Watch):
         return progress.index
 
     def is_open(self, choice: int, key: str) -> bool:
-        """Whether the open part of a choice is the one that was opened as `key`."""
+        """Whether the open part of a choice is the one that was opened as `key`; "" asks whether none is."""
         progress = self._choices.get(choice)
-        return progress is not None and progress.key == key
+        return (progress.key if progress else "") == key
 
     def part_index(self, choice: int) -> int:
         """Index of the open part of a choice, or of its last one; -1 before the first."""
@@ -129,10 +157,9 @@ class EventReader(Watch):
 
     def add_text(self, choice: int, kind: str, text: str) -> None:
         """More of the open part: `kind` is `text`, `reasoning`, `refusal`, `arguments` or `transcript`."""
-        progress = self._progress(choice)
-        progress.text_kind = kind
-        if not text.isascii() or progress.joiner.is_holding:
-            text = progress.joiner.feed(text)
+        progress = self._growing(choice)
+        if progress.grown[0] or not text.isascii():
+            text = self._joined(choice, progress, (kind, -1), text)
             if not text:
                 return
         event = StreamEvent()
@@ -144,9 +171,10 @@ class EventReader(Watch):
 
     def add_summary(self, choice: int, summary: int, text: str) -> None:
         """More of one summary of the open reasoning."""
-        event = self._delta(choice)
-        event.part_delta.summary.summary_index = summary
-        event.part_delta.summary.text = text
+        progress = self._growing(choice)
+        text = self._joined(choice, progress, ("summary", summary), text)
+        if text:
+            self._put_summary(choice, summary, text)
 
     def add_data(self, choice: int, data: bytes) -> None:
         """More bytes of the open image, sound or video."""
@@ -158,15 +186,24 @@ class EventReader(Watch):
 
     def add_citation(self, choice: int, citation: Citation, part: int | None = None) -> None:
         """One more citation of the open part, or of `part`, which may have ended."""
-        delta = self._delta(choice).part_delta
-        delta.citation.CopyFrom(citation)
-        if part is not None:
-            delta.part_index = part
+        if part is None:
+            part = self._growing(choice).index
+        elif choice in self._told or not 0 <= part <= self.part_index(choice):
+            raise JsonFault("a citation of a part that is not there")
+        event = StreamEvent()
+        event.part_delta.choice_index = choice
+        event.part_delta.part_index = part
+        event.part_delta.citation.CopyFrom(citation)
+        self._events.append(event)
 
     def add_logprobs(self, choice: int, logprobs: Sequence[TokenLogprob]) -> None:
-        """Probabilities of what came last, if that was a piece of text, else of what comes next."""
-        last = self._events[-1] if self._events else None
-        if last is None or last.WhichOneof("event") != "part_delta":
+        """Probabilities of the piece of text that the same frame brought just before; a delta of their own where none
+        came (half of a pair that waits, a token without text). They have no place where no part is open.
+        """
+        last = self._events[-1] if len(self._events) > self._frame_start else None
+        if last is None or last.part_delta.choice_index != choice or last.part_delta.WhichOneof("delta") not in _LOGGED:
+            if self.is_open(choice, ""):
+                return
             last = self._delta(choice)
         last.part_delta.logprobs.extend(logprobs)
 
@@ -176,6 +213,7 @@ class EventReader(Watch):
         if not progress.key:
             return
         self._flush(choice, progress)
+        self._note_replaced(choice, progress)
         event = StreamEvent()
         stop = event.part_stop
         stop.choice_index = choice
@@ -197,13 +235,18 @@ class EventReader(Watch):
         return progress is not None and progress.had_refusal
 
     def end_choice(self, finish: Finish, extras: Iterable[Extra] = ()) -> None:
-        """A choice has finished: closes its open part. A second finish of the same choice is left out."""
+        """A choice has finished: closes its open part. A second finish of the same choice is not told, unless finishes
+        are held: then it replaces the first.
+        """
         choice = finish.choice_index
-        is_new = all(known.choice_index != choice for known in self.finishes)
         self.close_part(choice)
         self.finish(finish)
-        if is_new:
-            self._events.append(StreamEvent(finish=finish, extras=extras))
+        event = StreamEvent(finish=finish, extras=extras)
+        if self.holds_finishes:
+            self._held[choice] = event
+        elif choice not in self._told:
+            self._told.add(choice)
+            self._events.append(event)
 
     def report(self, usage: Usage | None) -> None:
         """Token counts so far; counters that are not there keep their value."""
@@ -221,9 +264,20 @@ class EventReader(Watch):
     def _delta(self, choice: int) -> StreamEvent:
         event = StreamEvent()
         event.part_delta.choice_index = choice
-        event.part_delta.part_index = self._progress(choice).index
+        event.part_delta.part_index = self._growing(choice).index
         self._events.append(event)
         return event
+
+    def _put_summary(self, choice: int, summary: int, text: str) -> None:
+        event = self._delta(choice)
+        event.part_delta.summary.summary_index = summary
+        event.part_delta.summary.text = text
+
+    def _growing(self, choice: int) -> _Progress:
+        progress = self._choices.get(choice)
+        if progress is None or not progress.key:
+            raise JsonFault("more of a part that is not open")
+        return progress
 
     def _progress(self, choice: int) -> _Progress:
         progress = self._choices.get(choice)
@@ -231,11 +285,24 @@ class EventReader(Watch):
             progress = self._choices[choice] = _Progress()
         return progress
 
+    def _joined(self, choice: int, progress: _Progress, grown: tuple[str, int], text: str) -> str:
+        """What can be given out of a text with halves of pairs in it."""
+        if progress.grown[0] and progress.grown != grown:
+            self._flush(choice, progress)
+        text = progress.joiner.feed(text)
+        progress.grown = grown if progress.joiner.is_holding else ("", -1)
+        return text
+
     def _flush(self, choice: int, progress: _Progress) -> None:
-        """The text of a part ends: half of a pair whose other half never came is replaced."""
+        """A text ends: half of a pair whose other half never came is replaced."""
         rest = progress.joiner.close()
-        if rest:
-            setattr(self._delta(choice).part_delta, progress.text_kind, rest)
+        (kind, summary), progress.grown = progress.grown, ("", -1)
+        if kind == "summary":
+            self._put_summary(choice, summary, rest)
+        elif kind:
+            setattr(self._delta(choice).part_delta, kind, rest)
+
+    def _note_replaced(self, choice: int, progress: _Progress) -> None:
         if progress.joiner.replaced:
             self.notes.append(
                 TranslationNote(
@@ -248,4 +315,5 @@ class EventReader(Watch):
             progress.joiner = HalfJoiner()
 
 
+_LOGGED = frozenset({"text", "refusal"})
 _SHELLS = {"text": Part(text=""), "reasoning": Part(reasoning=Reasoning()), "refusal": Part(refusal="")}

@@ -9,7 +9,7 @@ Invariant: every key is either asked for or among the `extras`; null is absence,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -51,8 +51,13 @@ class Node:
         self._nulls: list[str] = []
 
     @classmethod
-    def root(cls, body: bytes) -> Node:
-        """The object that a body is."""
+    def root(cls, body: bytes) -> Self:
+        """The object that a body is. All of it is UTF-8, also where it is carried as it stands."""
+        if not body.isascii():
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                raise JsonFault("UTF-8 is expected") from None
         return cls(_decoded(_OBJECT, body, "", "an object"))
 
     @property
@@ -122,15 +127,15 @@ class Node:
         """Any value, decoded; None where it is absent. Numbers lose their spelling."""
         return self._take(_ANY, key, "JSON")
 
-    def node(self, key: str) -> Node | None:
+    def node(self, key: str) -> Self | None:
         """An object."""
         fields = self._take(_OBJECT, key, "an object")
-        return None if fields is None else Node(fields, self, key)
+        return None if fields is None else type(self)(fields, self, key)
 
-    def nodes(self, key: str) -> list[Node]:
+    def nodes(self, key: str) -> list[Self]:
         """A list of objects; empty where it is absent."""
         return [
-            Node(_decoded(_OBJECT, item, f"{self.at(key)}[{index}]", "an object"), self, f"{key}[{index}]")
+            type(self)(_decoded(_OBJECT, item, f"{self.at(key)}[{index}]", "an object"), self, f"{key}[{index}]")
             for index, item in self.items(key)
         ]
 
@@ -138,6 +143,10 @@ class Node:
         """The items of a list as they stand, with their index; none where it is absent."""
         found = self._take(_LIST, key, "a list")
         yield from enumerate(found or [])
+
+    def peek(self, key: str) -> msgspec.Raw:
+        """The value of a field as it stands, null where it is absent; it is not consumed."""
+        return self._fields.get(key, _NULL)
 
     def is_text(self, key: str) -> bool:
         """Whether the value of a field is a string; it is not consumed."""
@@ -157,14 +166,15 @@ class Node:
         """The fields that nobody asked for, and the nulls; for the nearest node of the IR that carries extras.
 
         `prefix` (with its dot) is the way from that node to this one, where this one has no extras of its own. Answers
-        leave nulls out: they are written as their protocol has them.
+        leave nulls out: they are written as their protocol has them. A dot within a key, or a `~` before it, stands
+        behind a backslash.
         """
         left = [
-            Extra(protocol=protocol, key=prefix + key, value_json=bytes(value).decode())
+            Extra(protocol=protocol, key=prefix + _escaped(key), value_json=bytes(value).decode())
             for key, value in self._fields.items()
         ]
         if nulls:
-            left.extend(Extra(protocol=protocol, key=prefix + key, value_json="null") for key in self._nulls)
+            left.extend(Extra(protocol=protocol, key=prefix + _escaped(key), value_json="null") for key in self._nulls)
         self._fields = {}
         self._nulls = []
         return left
@@ -192,16 +202,40 @@ def spelling(protocol: WireProtocol.ValueType, key: str, value_json: str) -> Ext
 
 
 def merge_extras(fields: dict[str, Any], extras: Iterable[Extra], protocol: WireProtocol.ValueType) -> None:
-    """Put the extras of one protocol back where they came from. What is written already stays, but for spellings."""
+    """Put the extras of one protocol back where they came from. What is written already stays, but for spellings.
+
+    An extra whose way leads through something that is no object any more is left out.
+    """
     for extra in extras:
         if extra.protocol != protocol:
             continue
-        *way, last = extra.key.removeprefix(SPELLING).split(".")
-        node = fields
+        *way, last = _steps(extra.key.removeprefix(SPELLING))
+        node: Any = fields
         for step in way:
-            node = node.setdefault(step, {})
-        if last not in node or extra.key.startswith(SPELLING):
+            node = node.setdefault(step, {}) if isinstance(node, dict) else None
+        if isinstance(node, dict) and (last not in node or extra.key.startswith(SPELLING)):
             node[last] = raw(extra.value_json)
+
+
+def _escaped(key: str) -> str:
+    """A key as a step of a path."""
+    if key.isidentifier():
+        return key
+    key = key.replace("\\", "\\\\").replace(".", "\\.")
+    return f"\\{key}" if key.startswith(SPELLING) else key
+
+
+def _steps(path: str) -> list[str]:
+    if "\\" not in path:
+        return path.split(".")
+    steps = [""]
+    signs = iter(path)
+    for sign in signs:
+        if sign == ".":
+            steps.append("")
+        else:
+            steps[-1] += next(signs, "") if sign == "\\" else sign
+    return steps
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: Any, path: str, expected: str) -> T:

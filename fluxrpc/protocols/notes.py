@@ -123,17 +123,28 @@ class Notes:
 
 
 def locator(places: Places, fields: Mapping[str, str]) -> Locate:
-    """Finds the longest known beginning of a path in `places`, and the rest of it in `fields`."""
+    """Finds the longest known beginning of a path in `places`, and that of the rest in `fields`."""
 
     def locate(path: str) -> str:
-        head, rest = path, ""
-        while head and head not in places:
-            head, dot, last = head.rpartition(".")
-            if not dot:
-                return fields.get(path, path)
-            rest = f"{last}.{rest}" if rest else last
-        if not head or not rest:
-            return places.get(head, path)
-        return f"{places[head]}.{fields.get(rest, rest)}"
+        head = _longest(path, places)
+        if not head:
+            return _renamed(path, fields)
+        rest = path[len(head) :].removeprefix(".")
+        if not rest:
+            return places[head]
+        # An index follows its list at once: places may know the list alone.
+        return places[head] + (rest if rest.startswith("[") else f".{_renamed(rest, fields)}")
 
     return locate
+
+
+def _renamed(path: str, fields: Mapping[str, str]) -> str:
+    head = _longest(path, fields)
+    return fields[head] + path[len(head) :] if head else path
+
+
+def _longest(path: str, known: Mapping[str, str]) -> str:
+    """The longest beginning of a path, cut at a dot or a bracket, that is known; "" where none is."""
+    while path and path not in known:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return path
