@@ -12,6 +12,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "Check a configuration: every fault with file, line and path."),
     "demo": ("demo", "See a request routed, failed over and streamed, with simulated providers."),
     "call": ("call", "Send one request to a running server."),
+    "translate": ("translate", "Turn a body of one protocol into another, and say what that changes."),
 }
 
 

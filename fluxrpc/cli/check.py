@@ -27,8 +27,8 @@ def command(path: Path) -> None:
     """Check the configuration FILE, secrets included.
 
     Every fault is listed with file:line, the path of the setting and what was expected; exit status 1. A sound file
-    gives its models, each with its routes in the order in which they are tried; exit status 0. Nothing listens and no
-    provider is called.
+    gives its models, each with its routes in the order in which they are tried, and the gates of the routes: what
+    their models are known to refuse or demand; exit status 0. Nothing listens and no provider is called.
     """
     try:
         settings = load(path)
@@ -70,7 +70,11 @@ def show(summary: Summary, console: Console) -> None:
     """The summary as a person reads it."""
     for model, rows in groupby(summary.routes, key=lambda row: row.model):
         console.print(Text(model, style="bold"))
-        console.print(Padding(_routes(list(rows)), (0, 0, 1, 2), expand=False))
+        routes = list(rows)
+        console.print(Padding(_routes(routes), (0, 0, 0, 2), expand=False))
+        for line in _gates(routes):
+            console.print(Padding(line, (0, 0, 0, 2), expand=False))
+        console.print()
     callers = ", ".join(summary.callers) or "anyone"
     for label, value in (
         ("listens on", f"{summary.listen} ({'TLS' if summary.tls else 'plaintext'})"),
@@ -100,6 +104,17 @@ def _routes(rows: Sequence[RouteRow]) -> Table:
             *([Text(name)] if any(names) else []),
         )
     return table
+
+
+def _gates(rows: Sequence[RouteRow]) -> Iterator[Table]:
+    """What the built-in data says of the models, each once: requests that are translated keep to it."""
+    said = {(row.upstream_model, gate): None for row in rows for gate in row.gates}
+    for model, gate in said:
+        line = Table.grid(padding=(0, 1, 0, 0))
+        line.add_column(no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(Text("gate", style="dim"), Text(f"{model}: {gate}"))
+        yield line
 
 
 def _chosen_name(row: RouteRow) -> str:

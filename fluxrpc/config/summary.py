@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fluxrpc.config.schema import Settings
+from fluxrpc.config.schema import RouteSettings, ServiceSettings, Settings
+from fluxrpc.protocols.gates import gate_rows
 
 __all__ = ["RouteRow", "Summary", "summarise"]
 
@@ -22,6 +23,8 @@ class RouteRow:
     weight: float
     credential: str
     """Where the key comes from (`${NAME}`, `file …`), or `none`."""
+    gates: tuple[str, ...] = ()
+    """What its model is known to refuse or demand: rows of the built-in data, and what the file sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,14 @@ class Summary:
     """By model, then in the order of preference."""
 
 
+def _gates(route: RouteSettings, service: ServiceSettings) -> tuple[str, ...]:
+    """By the protocols that the route may be spoken to in; a row that holds for several is named once."""
+    version = service.anthropic_version or ""
+    rows = {row.name: None for protocol in service.protocols for row in gate_rows(protocol, route.model, version)}
+    own = [f"set here: {', '.join(route.gates)}"] if route.gates else []
+    return (*rows, *own)
+
+
 def summarise(settings: Settings) -> Summary:
     """The summary of sound settings."""
     rows = [
@@ -50,6 +61,7 @@ def summarise(settings: Settings) -> Summary:
             priority=route.priority,
             weight=route.weight,
             credential="none" if route.credential is None else route.credential.source,
+            gates=_gates(route, settings.services[route.service]),
         )
         for model in settings.models.values()
         for route in sorted(model.routes, key=lambda route: route.priority)

@@ -34,7 +34,7 @@ from fluxrpc.protocols.translation import TranslatingBridge
 from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 
-__all__ = ["Bridge", "CallerRequest", "native_bridge", "open_bridge", "read_request"]
+__all__ = ["Bridge", "CallerRequest", "native_bridge", "open_bridge", "read_request", "translating_bridge"]
 
 
 class CallerRequest(Struct, kw_only=True):
@@ -175,13 +175,24 @@ def open_bridge(request: CallerRequest, target: Target, *, strict: bool = False,
     """
     if request.protocol == target.protocol and request.head is not None:
         return _NativeBridge(NATIVE[target.protocol], request, request.head, target)
-    return _translating(request, request.read(), target, strict=strict, now=now)
+    return translating_bridge(request, target, strict=strict, now=now)
 
 
 def native_bridge(body: bytes, head: RequestHead, target: Target) -> Bridge:
     """Same protocol in and out."""
     request = CallerRequest(protocol=target.protocol, body=body, head=head)
     return _NativeBridge(NATIVE[target.protocol], request, head, target)
+
+
+def translating_bridge(
+    request: CallerRequest, target: Target, *, strict: bool = False, now: int = 0
+) -> TranslatingBridge:
+    """A bridge that reads and writes also where both sides speak the same protocol: it brings bodies into our shape.
+
+    Raises:
+        InvalidRequest: the body is not one of its protocol.
+    """
+    return _translating(request, request.read(), target, strict=strict, now=now)
 
 
 def _translating(

@@ -60,6 +60,16 @@ def test_routes_stand_under_their_model_in_the_order_of_preference(tmp_path: Pat
     ]
 
 
+def test_the_gates_of_each_model_are_named(tmp_path: Path) -> None:
+    services = SERVICES.replace('127.0.0.1:1"}', '127.0.0.1:1"}, anthropic_version: "2026-10-21"')
+    done = check(tmp_path, services + PLAIN.replace("priority: 10", "priority: 10, gates: {refused: seed}"))
+    gates = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("gate ")]
+    assert gates == [
+        "gate large: Claude with anthropic-version 2026-10-21: no sampling parameters",
+        "gate small: set here: refused",
+    ]
+
+
 def test_weights_and_names_are_shown_where_somebody_set_them(tmp_path: Path) -> None:
     done = check(tmp_path, SERVICES + RICH)
     assert done.exit_code == 0

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fluxrpc.cli import main
 
-COMMANDS = ("serve", "check", "demo", "call")
+COMMANDS = ("serve", "check", "demo", "call", "translate")
 
 
 def test_the_help_lists_every_command() -> None:
