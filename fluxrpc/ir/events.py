@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fluxrpc.v1.part_pb2 import Part
 from fluxrpc.v1.response_pb2 import Choice, MessageResponse
-from fluxrpc.v1.stream_pb2 import StreamEvent
+from fluxrpc.v1.stream_pb2 import PartDelta, PartStop, StreamEvent, SummaryDelta
 
 __all__ = ["events_of"]
 
@@ -42,60 +42,55 @@ def events_of(response: MessageResponse) -> list[StreamEvent]:
 
 
 def _part_events(choice: int, index: int, part: Part) -> Iterator[StreamEvent]:
-    shell = Part()
-    shell.CopyFrom(part)
-    deltas: list[StreamEvent] = []
-    for path, delta in _TEXTS.get(part.WhichOneof("kind") or "", ()):
-        text = _cut_text(shell, path)
-        if text:
-            event = _delta_event(choice, index)
-            setattr(event.part_delta, delta, text)
-            deltas.append(event)
-    for number, summary in enumerate(part.reasoning.summaries):
-        event = _delta_event(choice, index)
-        event.part_delta.summary.summary_index = number
-        event.part_delta.summary.text = summary
-        deltas.append(event)
-    if part.HasField("reasoning"):
-        del shell.reasoning.summaries[:]
-    for citation in part.citations:
-        event = _delta_event(choice, index)
-        event.part_delta.citation.CopyFrom(citation)
-        deltas.append(event)
-    del shell.citations[:]
-    if part.logprobs:
-        event = deltas[0] if deltas else _delta_event(choice, index)
-        event.part_delta.logprobs.extend(part.logprobs)
-        deltas = deltas or [event]
-        del shell.logprobs[:]
     start = StreamEvent()
     start.part_start.choice_index = choice
     start.part_start.part_index = index
-    start.part_start.part.CopyFrom(shell)
+    shell = start.part_start.part
+    shell.CopyFrom(part)
+    deltas = _deltas(shell) if part.WhichOneof("kind") else []  # what is newer than this code stays whole
     yield start
-    yield from deltas
-    stop = StreamEvent()
-    stop.part_stop.choice_index = choice
-    stop.part_stop.part_index = index
-    yield stop
+    for delta in deltas:
+        delta.choice_index = choice
+        delta.part_index = index
+        yield StreamEvent(part_delta=delta)
+    yield StreamEvent(part_stop=PartStop(choice_index=choice, part_index=index))
 
 
-def _cut_text(shell: Part, path: tuple[str, ...]) -> str:
+def _deltas(shell: Part) -> list[PartDelta]:
+    """Take what comes in deltas out of the shell."""
+    texts = [(kind, _cut_text(shell, way)) for way, kind in _TEXTS.get(shell.WhichOneof("kind") or "", ())]
+    deltas = [_text_delta(kind, text) for kind, text in texts if text]
+    if shell.HasField("reasoning"):
+        deltas += [
+            PartDelta(summary=SummaryDelta(summary_index=number, text=text))
+            for number, text in enumerate(shell.reasoning.summaries)
+        ]
+        shell.reasoning.ClearField("summaries")
+    deltas += [PartDelta(citation=citation) for citation in shell.citations]
+    shell.ClearField("citations")
+    if shell.logprobs:
+        deltas = deltas or [PartDelta()]
+        deltas[0].logprobs.extend(shell.logprobs)
+        shell.ClearField("logprobs")
+    return deltas
+
+
+def _text_delta(kind: str, text: str) -> PartDelta:
+    delta = PartDelta()
+    setattr(delta, kind, text)
+    return delta
+
+
+def _cut_text(shell: Part, way: tuple[str, ...]) -> str:
     """Take a text out of the shell; a member of a oneof stays set, so that the kind stays known."""
-    owner: Any = shell if len(path) == 1 else getattr(shell, path[0])
-    name = path[-1]
-    if len(path) > 1 and name in {"arguments_json", "custom_text"} and not owner.HasField(name):
-        return ""
+    *owners, name = way
+    owner: Any = shell
+    for step in owners:
+        owner = getattr(owner, step)
     text = str(getattr(owner, name))
-    setattr(owner, name, "")
+    if text:
+        setattr(owner, name, "")
     return text
-
-
-def _delta_event(choice: int, index: int) -> StreamEvent:
-    event = StreamEvent()
-    event.part_delta.choice_index = choice
-    event.part_delta.part_index = index
-    return event
 
 
 def _finish_event(choice: Choice) -> StreamEvent:
