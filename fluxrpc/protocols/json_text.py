@@ -148,6 +148,14 @@ def decode_halves(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
     return halves
 
 
+def without_halves(text: bytes) -> bytes:
+    """JSON text with U+FFFD for every half of a surrogate pair that stands alone; the same text where none does.
+
+    For whole answers: there the other half cannot come later, and values that are carried as text must hold none.
+    """
+    return _HALF.sub(_replace_half, text) if b"\\u" in text else text
+
+
 def _replace_half(match: re.Match[bytes]) -> bytes:
     return b"\\ufffd" if match.group(1) else match.group()
 
