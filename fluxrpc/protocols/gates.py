@@ -1,13 +1,14 @@
 """What single models refuse or demand beyond their protocol, and what they can do: data, with a date and a source.
 
-The built-in data is `data/models.toml`; a configuration may override it for a route. Writers ask a `Gates`; routing asks
-a `ModelCapabilities`. Nothing here knows how a protocol says anything.
+The built-in data is `data/models.toml`; a configuration may override it for a route. Writers ask a `Gates`; routing
+asks a `ModelCapabilities`. Nothing here knows how a protocol says anything.
 
 Source of the rows: the providers' documentation as it stood on the date in the file.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -20,10 +21,36 @@ from msgspec import Struct
 
 from fluxrpc.protocols.base import Protocol
 
-__all__ = ["EFFORTS", "GateRow", "Gates", "ModelCapabilities", "gate_rows", "gates_of", "model_capabilities"]
+__all__ = [
+    "EFFORTS",
+    "GateRow",
+    "Gates",
+    "ModelCapabilities",
+    "data_date",
+    "gate_rows",
+    "gates_of",
+    "model_capabilities",
+    "model_names",
+    "overridden",
+]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """The ladder of reasoning efforts."""
+
+# What other clouds write before a name (`us.anthropic.`), and what says which build of a model it is.
+_CLOUD = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")
+_BUILD = re.compile(
+    r"(?:[-@]20\d{6}"  # claude-opus-4-7-20260416, claude-opus-4-7@20260416
+    r"|-20\d\d-\d\d-\d\d"  # gpt-5-2025-08-07
+    r"|-\d\d-20\d\d"  # command-a-03-2025
+    r"|-(?:preview|exp)(?:-\d\d-\d\d)?"  # gemini-2.5-flash-preview-05-20
+    r"|-\d{3,4}"  # gemini-2.0-flash-001, gpt-4-0613
+    r"|-v\d+(?::\d+)?"  # -v1:0
+    r"|[-@](?:latest|default)"
+    r"|:[a-z0-9.-]+"  # :free, :thinking
+    r")+$"
+)
+_VERSION_DOT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
 class Gates(Struct, frozen=True, kw_only=True):
@@ -31,7 +58,8 @@ class Gates(Struct, frozen=True, kw_only=True):
 
     refused: frozenset[str] = frozenset()
     """Fields of `MessageRequest` that it refuses: `temperature`, `top_p`, `top_k`, `presence_penalty`,
-    `frequency_penalty`, `choice_count` (above 1), `stop_sequences`, `logprobs`, `seed`, `safety_mode_off`."""
+    `frequency_penalty`, `choice_count` (above 1), `stop_sequences`, `logprobs`, `seed`, `safety_mode_off`,
+    `cache_breakpoint`."""
     refused_while_reasoning: frozenset[str] = frozenset()
     """The same, unless reasoning is off (effort none)."""
     ignored: frozenset[str] = frozenset()
@@ -88,9 +116,11 @@ class GateRow(Struct, frozen=True, kw_only=True):
 
     name: str
     """For people: what `fluxrpc check` prints."""
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[Protocol, ...] = tuple(Protocol)
     models: tuple[str, ...]
-    """Patterns with `*`, lower case, matched against the model's name and what stands behind its last `/`."""
+    """Patterns with `*` and `[1-9]`, lower case, each matched against all `model_names`."""
+    except_models: tuple[str, ...] = ()
+    """The same for models of which it does not speak."""
     versions: tuple[str, ...] = ()
     """Only with these versions of the protocol (anthropic-version); empty: with all."""
     gates: dict[str, Any] = {}
@@ -102,9 +132,8 @@ class GateRow(Struct, frozen=True, kw_only=True):
         """Whether the row speaks of this model."""
         if protocol not in self.protocols or (self.versions and version not in self.versions):
             return False
-        name = model.lower()
-        names = (name, name.rpartition("/")[2])
-        return any(fnmatchcase(each, pattern) for each in names for pattern in self.models)
+        names = model_names(model)
+        return _matches(names, self.models) and not _matches(names, self.except_models)
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -121,6 +150,16 @@ def _data() -> _File:
 def data_date() -> str:
     """The date of the built-in data."""
     return _data().date
+
+
+def model_names(model: str) -> tuple[str, ...]:
+    """What a model may be called in the data: its name, that without a path, and that of its family."""
+    name = model.lower()
+    bare = _CLOUD.sub("", name.rpartition("/")[2])
+    family = _BUILD.sub("", bare)
+    if family.startswith("claude"):
+        family = _VERSION_DOT.sub("-", family)
+    return (name, bare, family)
 
 
 @lru_cache(maxsize=4096)
@@ -158,6 +197,10 @@ def overridden(gates: Gates, changes: Mapping[str, Any]) -> Gates:
     if unknown:
         raise msgspec.ValidationError(f"no such gate: {', '.join(sorted(unknown))}")
     return msgspec.convert(known | dict(changes), Gates)
+
+
+def _matches(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def _merge(merged: dict[str, Any], gates: Mapping[str, Any]) -> None:
