@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -42,6 +45,42 @@ def write_error(status: int, message: str, code: str) -> bytes:
     return msgspec.json.encode({"message": message})
 
 
+def failure(word: str, reason: msgspec.Raw) -> bytes:
+    """An error body out of an answer that failed; its `error` may be a string or an object."""
+    code = word.encode()
+    text = bytes(reason)
+    if text[:1] == b"{":
+        return b'{"error":%s,"code":"%s"}' % (text, code)
+    return b'{"message":%s,"code":"%s"}' % (text if text[:1] == b'"' else b'"the generation failed"', code)
+
+
+_STATUSES: Mapping[str, int] = MappingProxyType(
+    {
+        "CONTEXT_LENGTH_EXCEEDED": 400,
+        "CONTENT_REFUSED": 400,
+        "CREDENTIAL_REJECTED": 401,
+        "QUOTA_SPENT": 402,
+        "FORBIDDEN": 403,
+        "MODEL_NOT_FOUND": 404,
+        "CONFLICT": 409,
+        "RATE_LIMITED": 429,
+        "PROVIDER_OVERLOADED": 503,
+    }
+)
+"""What was found to the status that Cohere has for it; the others keep theirs where Cohere knows it."""
+_KNOWN = frozenset({400, 401, 402, 403, 404, 422, 429, 498, 499, 500, 501, 503, 504})
+
+
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
-    raise NotImplementedError
+    status = _STATUSES.get(error.detail, error.http_status)
+    if status not in _KNOWN | {409}:
+        status = 400 if 400 <= status < 500 else 500
+    fields = {"message": error.message}
+    if error.request_id:
+        fields["id"] = error.request_id
+    retry = error.retry_after_seconds
+    headers = () if retry is None else (("retry-after", str(math.ceil(retry))),)
+    return NativeErrorBody(
+        protocol=Protocol.COHERE, http_status=status, headers=headers, body=msgspec.json.encode(fields)
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from fluxrpc.protocols.notes import Fates
 
 FATES: Fates = {}
 
-FIELDS: Mapping[str, str] = {}
+FIELDS: Mapping[str, str] = MappingProxyType({})

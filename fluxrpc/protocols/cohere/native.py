@@ -52,7 +52,6 @@ class CohereNative(NativeParts):
         """See `NativeCodec.read_answer`. An answer that ended with ERROR or TIMEOUT is none."""
         answer = read_whole(_ANSWER, body, errors.error_of)
         if answer.finish_reason in FAILURES:
-            code = (answer.finish_reason or "").encode()
-            raise errors.error_of(b'{"message":"the generation failed","code":"%s"}' % code)
+            raise errors.error_of(errors.failure(answer.finish_reason or "", msgspec.Raw(b"")))
         usage = read_loosely(USAGE, answer.usage)
         return Answer(body=body, usage=to_usage(usage) if usage else None)

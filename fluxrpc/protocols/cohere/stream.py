@@ -6,7 +6,7 @@ import msgspec
 
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import StreamOptions
-from fluxrpc.protocols.cohere.errors import error_of
+from fluxrpc.protocols.cohere.errors import error_of, failure
 from fluxrpc.protocols.cohere.finish import FAILURES, finish_reason
 from fluxrpc.protocols.cohere.usage import USAGE, WireUsage, to_usage
 from fluxrpc.protocols.json_text import decode_answer
@@ -82,7 +82,7 @@ class CohereWatch(Watch):
         word = delta.finish_reason
         self._wire_usage = read_loosely(USAGE, delta.usage)
         if word in FAILURES:
-            raise error_of(_failure(word or "", delta.error))
+            raise error_of(failure(word or "", delta.error))
         if word:
             self.finish(Finish(reason=finish_reason(word), raw=word))
         return REAL_LAST
@@ -92,12 +92,3 @@ def _says(message: _Message) -> bool:
     """Whether the increment holds any text; an opening shell does not."""
     content = message.content
     return bool(message.tool_plan or (isinstance(content, _Content) and (content.text or content.thinking)))
-
-
-def _failure(word: str, reason: msgspec.Raw) -> bytes:
-    """An error body out of a failed `message-end`; its `error` may be a string or an object."""
-    code = word.encode()
-    text = bytes(reason)
-    if text[:1] == b"{":
-        return b'{"error":%s,"code":"%s"}' % (text, code)
-    return b'{"message":%s,"code":"%s"}' % (text if text[:1] == b'"' else b'""', code)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from fluxrpc.protocols.counters import usage, whole
+from fluxrpc.protocols.node import merge_extras
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.whole_answer import read_loosely
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE, Extra
 from fluxrpc.v1.usage_pb2 import Usage
+
+_UNSAYABLE: Final = (
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "tool_use_input_tokens",
+    "web_search_requests",
+    "web_fetch_requests",
+)
+"""Counters that Cohere has no place for."""
 
 
 class _Tokens(msgspec.Struct):
@@ -35,3 +47,23 @@ def to_usage(wire: WireUsage) -> Usage:
     if billed not in ("", "null"):
         counts.extras.append(Extra(protocol=PROTOCOL_COHERE, key="billed_units", value_json=billed))
     return counts
+
+
+def read_usage(text: msgspec.Raw) -> Usage | None:
+    """The counters of a `usage`; None where it is absent or odd."""
+    wire = read_loosely(USAGE, text)
+    return None if wire is None else to_usage(wire)
+
+
+def written_usage(usage: Usage, notes: Notes) -> dict[str, Any]:
+    """`usage`; what was billed is told only where Cohere itself told it."""
+    tokens = {name: getattr(usage, name) for name in ("input_tokens", "output_tokens") if usage.HasField(name)}
+    fields: dict[str, Any] = {"tokens": tokens} if tokens else {}
+    if usage.HasField("cache_read_tokens"):
+        fields["cached_tokens"] = usage.cache_read_tokens
+    for name in _UNSAYABLE:
+        if getattr(usage, name):
+            notes.dropped("USAGE_DETAIL", f"usage.{name}")
+    notes.foreign_extras(usage.extras, PROTOCOL_COHERE, "usage", "USAGE_DETAIL")
+    merge_extras(fields, usage.extras, PROTOCOL_COHERE)
+    return fields
