@@ -69,4 +69,35 @@ def write_error(status: int, message: str, code: str) -> bytes:
 
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
-    raise NotImplementedError
+    status = _status_of(error)
+    body: dict[str, object] = {"code": status, "message": error.message, "status": _STATUSES[status]}
+    details: list[dict[str, object]] = []
+    if error.retry_after_seconds is not None:
+        details.append({"@type": f"{_TYPES}RetryInfo", "retryDelay": _duration(error.retry_after_seconds)})
+    if error.param:
+        violation = {"field": error.param, "description": error.message}
+        details.append({"@type": f"{_TYPES}BadRequest", "fieldViolations": [violation]})
+    if details:
+        body["details"] = details
+    return NativeErrorBody(
+        protocol=Protocol.GEMINI.value, http_status=status, body=msgspec.json.encode({"error": body})
+    )
+
+
+_TYPES = "type.googleapis.com/google.rpc."
+_OTHER_STATUSES = {402: 429, 408: 504, 529: 503}
+"""Statuses of others whose meaning has another number here."""
+_BY_DETAIL = {"QUOTA_SPENT": 429, "RATE_LIMITED": 429, "PROVIDER_OVERLOADED": 503}
+
+
+def _status_of(error: ErrorView) -> int:
+    status = _OTHER_STATUSES.get(error.http_status, error.http_status)
+    status = _BY_DETAIL.get(error.detail, status)
+    if status in _STATUSES:
+        return status
+    return 400 if 400 <= status < 500 else 500
+
+
+def _duration(seconds: float) -> str:
+    """A google.protobuf.Duration in JSON."""
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"

@@ -22,6 +22,30 @@ _REASONS: dict[str, pb.FinishReason.ValueType] = {
     **dict.fromkeys(_FILTERS, pb.FINISH_REASON_CONTENT_FILTER),
 }
 _REFUSALS = frozenset(_FILTERS) | {"RECITATION", "IMAGE_RECITATION"}
+_OTHERS = frozenset({"OTHER", "LANGUAGE", "NO_IMAGE", "IMAGE_OTHER"})
+_BLOCKS = frozenset({
+    "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY", "MODEL_ARMOR", "JAILBREAK",
+})  # fmt: skip
+_WORDS: dict[pb.FinishReason.ValueType, str] = {
+    pb.FINISH_REASON_STOP: "STOP",
+    pb.FINISH_REASON_STOP_SEQUENCE: "STOP",
+    pb.FINISH_REASON_TOOL_CALLS: "STOP",
+    pb.FINISH_REASON_LENGTH: "MAX_TOKENS",
+    pb.FINISH_REASON_CONTEXT_WINDOW: "MAX_TOKENS",
+    pb.FINISH_REASON_CONTENT_FILTER: "SAFETY",
+    pb.FINISH_REASON_REFUSAL: "PROHIBITED_CONTENT",
+    pb.FINISH_REASON_RECITATION: "RECITATION",
+    pb.FINISH_REASON_PAUSE: "TOO_MANY_TOOL_CALLS",
+    pb.FINISH_REASON_CONTINUE: "CONTINUATION",
+    pb.FINISH_REASON_MALFORMED_TOOL_CALL: "MALFORMED_FUNCTION_CALL",
+}
+EXACT = frozenset(_REASONS.values()) | {pb.FINISH_REASON_TOOL_CALLS, pb.FINISH_REASON_OTHER}
+"""Reasons that a word of Gemini says."""
+
+
+def blocked(word: str, message: str = "") -> pb.Finish:
+    """The end of an answer that never began: the prompt was refused, for whatever reason."""
+    return pb.Finish(reason=pb.FINISH_REASON_CONTENT_FILTER, raw=word, message=message, prompt_blocked=True)
 
 
 def finish_reason(word: str, *, has_calls: bool = False) -> pb.FinishReason.ValueType:
@@ -33,3 +57,18 @@ def finish_reason(word: str, *, has_calls: bool = False) -> pb.FinishReason.Valu
 def is_refusal(word: str) -> bool:
     """Whether the word says that content was withheld."""
     return word.upper() in _REFUSALS
+
+
+def written_reason(finish: pb.Finish) -> str:
+    """The word for an end: the provider's own where it is one of ours and says the same."""
+    reason = pb.FINISH_REASON_STOP if finish.reason == pb.FINISH_REASON_TOOL_CALLS else finish.reason
+    if reason != pb.FINISH_REASON_OTHER and _REASONS.get(finish.raw) == reason:
+        return finish.raw
+    if reason == pb.FINISH_REASON_OTHER and finish.raw in _OTHERS:
+        return finish.raw
+    return _WORDS.get(finish.reason, "OTHER")
+
+
+def written_block(finish: pb.Finish) -> str:
+    """The word for a refused prompt."""
+    return finish.raw if finish.raw in _BLOCKS else "PROHIBITED_CONTENT"

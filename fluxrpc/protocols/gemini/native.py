@@ -48,8 +48,7 @@ class GeminiNative(NativeParts):
             InvalidRequest: the model's name cannot stand in a path.
         """
         del head, options
-        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
-        return WireRequest(path=f"{VERSION}/{_model_path(model)}:{method}", body=body)
+        return WireRequest(path=request_path(model, stream=stream), body=body)
 
     def read_answer(self, body: bytes) -> Answer:
         """See `NativeCodec.read_answer`."""
@@ -64,6 +63,16 @@ class GeminiNative(NativeParts):
             served_model=response.model_version or "",
             refused=bool(response.block_reason) or any(map(is_refusal, words)),
         )
+
+
+def request_path(model: str, *, stream: bool) -> str:
+    """The path of a request, with its query.
+
+    Raises:
+        InvalidRequest: the model's name cannot stand in a path.
+    """
+    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    return f"{VERSION}/{_model_path(model)}:{method}"
 
 
 def _model_path(model: str) -> str:

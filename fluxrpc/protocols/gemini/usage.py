@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from fluxrpc.protocols.counters import total, usage, whole
-from fluxrpc.v1.usage_pb2 import Usage
+from fluxrpc.protocols.gemini.wire import GEMINI, MODALITIES, TRAFFIC, inverse
+from fluxrpc.protocols.node import merge_extras
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.whole_answer import read_loosely, says_something
+from fluxrpc.v1.message_pb2 import SERVICE_TIER_OTHER, SERVICE_TIER_UNSPECIFIED, ServiceTier
+from fluxrpc.v1.usage_pb2 import MODALITY_OTHER, ModalityTokens, Usage
+
+_ABSENT = msgspec.Raw(b"")
+
+
+class _Detail(msgspec.Struct, rename="camel"):
+    modality: str | None = None
+    token_count: Any = None
 
 
 class WireUsage(msgspec.Struct, rename="camel"):
@@ -19,9 +32,15 @@ class WireUsage(msgspec.Struct, rename="camel"):
     thoughts_token_count: Any = None
     cached_content_token_count: Any = None
     total_token_count: Any = None
+    prompt_tokens_details: msgspec.Raw = _ABSENT
+    candidates_tokens_details: msgspec.Raw = _ABSENT
+    cache_tokens_details: msgspec.Raw = _ABSENT
+    tool_use_prompt_tokens_details: msgspec.Raw = _ABSENT
+    traffic_type: str | None = None
 
 
 USAGE = msgspec.json.Decoder(WireUsage)
+_DETAILS = msgspec.json.Decoder(list[_Detail])
 
 
 def to_usage(wire: WireUsage) -> Usage:
@@ -38,4 +57,78 @@ def to_usage(wire: WireUsage) -> Usage:
     )
     if (tool_use := whole(wire.tool_use_prompt_token_count)) is not None:
         counts.tool_use_input_tokens = tool_use
+    counts.input_modalities.extend(_modalities(wire.prompt_tokens_details))
+    counts.output_modalities.extend(_modalities(wire.candidates_tokens_details))
+    for key, text in (
+        ("cacheTokensDetails", wire.cache_tokens_details),
+        ("toolUsePromptTokensDetails", wire.tool_use_prompt_tokens_details),
+    ):
+        if says_something(text):
+            counts.extras.add(protocol=GEMINI, key=key, value_json=bytes(text).decode())
     return counts
+
+
+def served_tier(wire: WireUsage | None) -> tuple[ServiceTier.ValueType, str]:
+    """The tier that served the answer, and the word for it where the tier does not say it."""
+    word = (wire.traffic_type if wire else None) or ""
+    tier = TRAFFIC.get(word, SERVICE_TIER_OTHER if word else SERVICE_TIER_UNSPECIFIED)
+    return tier, word if tier == SERVICE_TIER_OTHER else ""
+
+
+def written_usage(usage: Usage, notes: Notes, traffic: str = "") -> dict[str, Any]:
+    """`usageMetadata`: thoughts and results of tools taken out again. Counters that are not known stay away."""
+    wire: dict[str, Any] = {}
+    if usage.HasField("input_tokens"):
+        wire["promptTokenCount"] = max(0, usage.input_tokens - usage.tool_use_input_tokens)
+    if usage.HasField("output_tokens"):
+        candidates = max(0, usage.output_tokens - usage.reasoning_tokens)
+        if candidates or not usage.reasoning_tokens:
+            wire["candidatesTokenCount"] = candidates
+    for name, key in _COUNTERS.items():
+        if usage.HasField(name):  # type: ignore[arg-type]  # mypy cannot see that the table holds field names
+            wire[key] = getattr(usage, name)
+    for key, modalities in _written_modalities(usage):
+        wire[key] = modalities
+    if traffic:
+        wire["trafficType"] = traffic
+    for name in _UNSAID:
+        if usage.HasField(name):  # type: ignore[arg-type]  # as above
+            notes.dropped("USAGE_DETAIL", f"usage.{name}")
+    notes.foreign_extras(usage.extras, GEMINI, "usage", "USAGE_DETAIL")
+    merge_extras(wire, usage.extras, GEMINI)
+    return wire
+
+
+def _written_modalities(usage: Usage) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for key, modalities in (
+        ("promptTokensDetails", usage.input_modalities),
+        ("candidatesTokensDetails", usage.output_modalities),
+    ):
+        if modalities:
+            yield (
+                key,
+                [
+                    {"modality": _MODALITY_WORDS.get(each.modality) or each.modality_raw, "tokenCount": each.tokens}
+                    for each in modalities
+                ],
+            )
+
+
+def _modalities(text: msgspec.Raw) -> list[ModalityTokens]:
+    found: list[ModalityTokens] = []
+    for each in read_loosely(_DETAILS, text) or ():
+        word = each.modality or ""
+        modality = MODALITIES.get(word, MODALITY_OTHER)
+        raw = word if modality == MODALITY_OTHER else ""
+        found.append(ModalityTokens(modality=modality, modality_raw=raw, tokens=whole(each.token_count) or 0))
+    return found
+
+
+_COUNTERS = {
+    "cache_read_tokens": "cachedContentTokenCount",
+    "reasoning_tokens": "thoughtsTokenCount",
+    "tool_use_input_tokens": "toolUsePromptTokenCount",
+    "total_tokens": "totalTokenCount",
+}
+_UNSAID = ("cache_write_tokens", "web_search_requests", "web_fetch_requests")
+_MODALITY_WORDS = inverse(MODALITIES)

@@ -1,12 +1,84 @@
-"""Gemini generateContent: write_request."""
+"""`MessageRequest` to a request of generateContent or streamGenerateContent."""
 
 from __future__ import annotations
 
-from fluxrpc.protocols.base import WireRequest
+from typing import Any
+
+import msgspec
+
+from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.envelope import is_replayable
+from fluxrpc.protocols.gemini.native import request_path
+from fluxrpc.protocols.gemini.wire import GEMINI, TIERS, inverse
+from fluxrpc.protocols.gemini.write_config import write_config
+from fluxrpc.protocols.gemini.write_contents import write_conversation
+from fluxrpc.protocols.gemini.write_tools import tool_names, write_tool_choice, write_tools
+from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
+from fluxrpc.v1 import message_pb2 as msg
 from fluxrpc.v1.message_pb2 import MessageRequest
+
+__all__ = ["write_request"]
+
+_TIER_WORDS = {
+    **inverse(TIERS), msg.SERVICE_TIER_FAST: "priority", msg.SERVICE_TIER_ULTRAFAST: "priority",
+}  # fmt: skip
+_UNSAID_TIERS = frozenset({msg.SERVICE_TIER_UNSPECIFIED, msg.SERVICE_TIER_AUTO})
+_DROPPED = (
+    ("verbosity", "VERBOSITY"),
+    ("citation_mode", "CITATION_MODE"),
+    ("cache", "CACHE_OPTIONS"),
+    ("end_user_id", "END_USER_ID"),
+)
+"""Fields without a counterpart."""
 
 
 def write_request(request: MessageRequest, context: Context, notes: Notes) -> WireRequest:
-    raise NotImplementedError
+    """See `Translator.write_request`."""
+    body: dict[str, Any] = {}
+    names = tool_names(context, notes)
+    write_tools(body, request, context, notes, names)
+    write_tool_choice(body, request, context, notes, names)
+    write_conversation(body, request, context, notes, names)
+    config = write_config(request, context, notes)
+    if config:
+        body["generationConfig"] = config
+    _write_envelope(body, request, context, notes)
+    notes.foreign_extras(request.extras, GEMINI, "")
+    merge_extras(body, request.extras, GEMINI)
+    return WireRequest(path=request_path(context.target.model, stream=context.stream), body=msgspec.json.encode(body))
+
+
+def _write_envelope(body: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    present = {field.name for field, _ in request.ListFields()}
+    for name, code in _DROPPED:
+        if name in present:
+            notes.dropped(code, name)
+    if request.metadata:
+        body["labels"] = dict(request.metadata)
+    if request.HasField("store"):
+        body["store"] = request.store
+    _write_tier(body, request, context, notes)
+    state = request.provider_state
+    for name in ("previous_response_id", "conversation_id", "container_id"):
+        if getattr(state, name):
+            notes.dropped("PROVIDER_STATE", f"provider_state.{name}")
+    if state.cached_content:
+        body["cachedContent"] = state.cached_content
+    if state.HasField("continuation"):
+        if is_replayable(state.continuation, GEMINI, context.target.service):
+            body["continuationToken"] = state.continuation.value.decode()
+        else:
+            notes.dropped("PROVIDER_STATE", "provider_state.continuation")
+
+
+def _write_tier(body: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    tier = request.service_tier
+    word = _TIER_WORDS.get(tier) or (request.service_tier_raw if context.caller is Protocol.GEMINI else "")
+    if word:
+        body["serviceTier"] = word
+    if word and tier in {msg.SERVICE_TIER_FAST, msg.SERVICE_TIER_ULTRAFAST}:
+        notes.approximated("SERVICE_TIER", "service_tier")
+    if not word and tier not in _UNSAID_TIERS:
+        notes.dropped("SERVICE_TIER", "service_tier")

@@ -1,0 +1,162 @@
+"""What whole answers and streams of Gemini are written of: parts, signatures, probabilities, the end of a candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from fluxrpc.protocols.envelope import seal
+from fluxrpc.protocols.gemini.finish import EXACT, written_reason
+from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, is_made_up
+from fluxrpc.protocols.gemini.write_media import written_args, written_media
+from fluxrpc.protocols.node import merge_extras, raw
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.v1.part_pb2 import Part, TokenLogprob
+from fluxrpc.v1.protocol_pb2 import OpaqueState
+from fluxrpc.v1.response_pb2 import FINISH_REASON_STOP_SEQUENCE, Finish
+
+__all__ = ["signature_of", "write_finish", "written_logprobs", "written_part"]
+
+WirePart = dict[str, Any]
+_SERVER_KEYS = frozenset({*CODE_PARTS, "toolCall", "toolResponse"})
+
+
+def written_part(part: Part, path: str, notes: Notes) -> WirePart | None:
+    """One part of an answer; None where it says nothing in this protocol."""
+    written = _WRITERS[part.WhichOneof("kind") or ""](part, path, notes)
+    if written is None:
+        return None
+    signature = signature_of(part.opaque)
+    if signature:
+        written["thoughtSignature"] = signature
+    if part.phase:
+        notes.dropped("TEXT_PHASE", f"{path}.phase")
+    notes.foreign_extras(part.extras, GEMINI, path, "ANSWER_EXTRA")
+    merge_extras(written, part.extras, GEMINI)
+    if written in ({"text": ""}, {"text": "", "thought": True}):
+        return None
+    return written
+
+
+def signature_of(states: Iterable[OpaqueState]) -> str:
+    """What goes into `thoughtSignature`: Gemini's own as it was, another provider's in an envelope. "" for none.
+
+    There is room for one.
+    """
+    for state in states:
+        return state.value.decode() if state.origin == GEMINI else seal(state)
+    return ""
+
+
+def written_logprobs(logprobs: Iterable[TokenLogprob]) -> dict[str, Any]:
+    """`logprobsResult`."""
+    chosen = list(logprobs)
+    result: dict[str, Any] = {"chosenCandidates": [_logprob(each) for each in chosen]}
+    if any(each.alternatives for each in chosen):
+        result["topCandidates"] = [{"candidates": [_logprob(other) for other in each.alternatives]} for each in chosen]
+    return result
+
+
+def write_finish(candidate: dict[str, Any], finish: Finish, notes: Notes) -> None:
+    """Why a candidate ended."""
+    candidate["finishReason"] = written_reason(finish)
+    if finish.message:
+        candidate["finishMessage"] = finish.message
+    path = f"choices[{finish.choice_index}].finish"
+    if finish.reason == FINISH_REASON_STOP_SEQUENCE:
+        notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
+    elif finish.reason not in EXACT:
+        notes.approximated("FINISH_REASON", f"{path}.reason")
+    notes.foreign_extras(finish.extras, GEMINI, path, "ANSWER_EXTRA")
+
+
+def _text(part: Part, path: str, notes: Notes) -> WirePart:
+    del path, notes
+    return {"text": part.text}
+
+
+def _refusal(part: Part, path: str, notes: Notes) -> WirePart:
+    notes.approximated("ANSWER_REFUSAL", path)
+    return {"text": part.refusal}
+
+
+def _media(part: Part, path: str, notes: Notes) -> WirePart:
+    owner = part.document if part.HasField("document") else part
+    media = getattr(owner, "media" if owner is not part else str(part.WhichOneof("kind")))
+    if media.transcript:
+        notes.dropped("ANSWER_AUDIO", f"{path}.transcript")
+    return written_media(media, with_name=True)
+
+
+def _reasoning(part: Part, path: str, notes: Notes) -> WirePart:
+    del path, notes
+    return {"text": part.reasoning.text or "\n\n".join(part.reasoning.summaries), "thought": True}
+
+
+def _compaction(part: Part, path: str, notes: Notes) -> WirePart:
+    notes.approximated("COMPACTION", path)
+    return {"text": part.compaction.text, "thought": True}
+
+
+def _call(part: Part, path: str, notes: Notes) -> WirePart:
+    call = part.tool_call
+    args, is_object = written_args(call)
+    if not is_object:
+        notes.approximated("TOOL_ARGUMENTS", f"{path}.tool_call.arguments_json")
+    wire: WirePart = {"id": call.id} if call.id and not is_made_up(call.id) else {}
+    return {"functionCall": wire | {"name": call.name, "args": args}}
+
+
+def _server_call(part: Part, path: str, notes: Notes) -> WirePart | None:
+    return _server_part(part.server_tool_call.kind_raw, part.server_tool_call.input_json, path, notes)
+
+
+def _server_result(part: Part, path: str, notes: Notes) -> WirePart | None:
+    return _server_part(part.server_tool_result.kind_raw, part.server_tool_result.content_json, path, notes)
+
+
+def _server_part(key: str, text: str, path: str, notes: Notes) -> WirePart | None:
+    if key in _SERVER_KEYS:
+        return {key: raw(text)}
+    notes.dropped("ANSWER_SERVER_TOOLS", path)
+    return None
+
+
+def _raw(part: Part, path: str, notes: Notes) -> WirePart | None:
+    if part.raw.protocol == GEMINI:
+        fields: WirePart = msgspec.json.decode(part.raw.body_json, type=dict[str, msgspec.Raw])
+        return fields
+    notes.dropped("ANSWER_RAW_PART", path)
+    return None
+
+
+def _unknown(part: Part, path: str, notes: Notes) -> None:
+    del part
+    notes.dropped("ANSWER_RAW_PART", path)
+
+
+def _logprob(logprob: TokenLogprob) -> dict[str, Any]:
+    wire: dict[str, Any] = {"token": logprob.token, "logProbability": logprob.logprob}
+    if logprob.HasField("token_id"):
+        wire["tokenId"] = logprob.token_id
+    return wire
+
+
+_WRITERS: Mapping[str, Callable[[Part, str, Notes], WirePart | None]] = {
+    "text": _text,
+    "refusal": _refusal,
+    "image": _media,
+    "audio": _media,
+    "video": _media,
+    "document": _media,
+    "reasoning": _reasoning,
+    "compaction": _compaction,
+    "tool_call": _call,
+    "tool_result": _unknown,
+    "server_tool_call": _server_call,
+    "server_tool_result": _server_result,
+    "raw": _raw,
+    "": _unknown,
+}

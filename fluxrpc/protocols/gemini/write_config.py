@@ -1,0 +1,133 @@
+"""The settings of a request as `generationConfig`, as far as the model takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gemini.wire import INTEGERS, MODALITIES, NUMBERS, Knob, inverse
+from fluxrpc.protocols.gemini.write_thinking import is_off, write_thinking
+from fluxrpc.protocols.node import raw
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.schema import GEMINI_JSON_SCHEMA, GEMINI_SCHEMA, convert
+from fluxrpc.v1 import message_pb2 as msg
+from fluxrpc.v1.message_pb2 import MessageRequest
+from fluxrpc.v1.tool_pb2 import SCHEMA_DIALECT_OPENAPI_SUBSET
+
+__all__ = ["write_config"]
+
+_MAX_STOPS = 5
+_SEED_BITS = 32
+_MODALITY_WORDS = inverse(MODALITIES)
+_MIME_TYPES = {
+    msg.OUTPUT_KIND_TEXT: "text/plain",
+    msg.OUTPUT_KIND_JSON: "application/json",
+    msg.OUTPUT_KIND_JSON_SCHEMA: "application/json",
+    msg.OUTPUT_KIND_ENUM: "text/x.enum",
+}
+
+
+def write_config(request: MessageRequest, context: Context, notes: Notes) -> dict[str, Any]:
+    """The object; empty where nothing is said.
+
+    Raises:
+        InvalidRequest: a schema that cannot be said at all.
+    """
+    config: dict[str, Any] = {}
+    _write_knobs(config, request, context, notes)
+    _write_stops(config, request, context, notes)
+    if request.HasField("logprobs") and _is_taken("logprobs", "LOGPROBS", request, context, notes):
+        config["responseLogprobs"] = request.logprobs
+    thinking = write_thinking(request, context, notes)
+    if thinking:
+        config["thinkingConfig"] = thinking
+    _write_format(config, request, notes)
+    words = [_MODALITY_WORDS[each] for each in request.output_modalities if each in _MODALITY_WORDS]
+    if len(words) < len(request.output_modalities):
+        notes.dropped("OUTPUT_MODALITIES", "output_modalities")
+    if words:
+        config["responseModalities"] = words
+    _write_speech(config, request, notes)
+    return config
+
+
+def _write_knobs(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    own = context.caller is Protocol.GEMINI
+    for knob in (*NUMBERS, *INTEGERS):
+        if not request.HasField(knob.field):  # type: ignore[arg-type]  # mypy cannot see that it is a field's name
+            continue
+        if not _is_taken(knob.field, knob.code, request, context, notes):
+            continue
+        value = getattr(request, knob.field)
+        config[knob.wire] = value if own else _in_range(value, knob, notes)
+
+
+def _in_range(value: Any, knob: Knob, notes: Notes) -> Any:
+    if knob.field == "seed":
+        folded = (int(value) + 2 ** (_SEED_BITS - 1)) % 2**_SEED_BITS - 2 ** (_SEED_BITS - 1)
+        if folded != value:
+            notes.approximated("SEED", "seed")
+        return folded
+    if knob.low == knob.high or knob.low <= value <= knob.high:
+        return value
+    notes.clamped(knob.code, knob.field)
+    return min(max(value, knob.low), knob.high)
+
+
+def _is_taken(field: str, code: str, request: MessageRequest, context: Context, notes: Notes) -> bool:
+    """Whether the model takes a setting; notes it where it does not."""
+    gates = context.target.gates
+    if field in gates.ignored or field in gates.refused:
+        pass
+    elif field not in gates.refused_while_reasoning or is_off(request.reasoning):
+        return True
+    if field != "choice_count" or request.choice_count > 1:  # one is what it gives anyhow
+        notes.dropped(code, field)
+    return False
+
+
+def _write_stops(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    """What Gemini cannot look for, we do."""
+    stops = list(request.stop_sequences)
+    if not stops:
+        return
+    gates = context.target.gates
+    taken = 0 if "stop_sequences" in gates.refused | gates.ignored else _MAX_STOPS
+    if stops[:taken]:
+        config["stopSequences"] = stops[:taken]
+    if stops[taken:]:
+        context.stops = tuple(stops[taken:])
+        notes.emulated("STOP_SEQUENCES", "stop_sequences")
+
+
+def _write_format(config: dict[str, Any], request: MessageRequest, notes: Notes) -> None:
+    output = request.output_format
+    mime_type = _MIME_TYPES.get(output.kind)
+    if mime_type is None:
+        return
+    config["responseMimeType"] = mime_type
+    for name in ("name", "description"):
+        if getattr(output, name):
+            notes.dropped("OUTPUT_SCHEMA_NAME", f"output_format.{name}")
+    if output.HasField("strict"):
+        notes.dropped("OUTPUT_SCHEMA_STRICT", "output_format.strict")
+    if output.schema_json:
+        is_subset = output.dialect == SCHEMA_DIALECT_OPENAPI_SUBSET
+        profile = GEMINI_SCHEMA if is_subset else GEMINI_JSON_SCHEMA
+        schema = convert(
+            output.schema_json,
+            output.dialect,
+            profile,
+            notes,
+            code="OUTPUT_SCHEMA_KEYWORDS",
+            path="output_format.schema_json",
+        )
+        config["responseSchema" if is_subset else "responseJsonSchema"] = raw(schema)
+
+
+def _write_speech(config: dict[str, Any], request: MessageRequest, notes: Notes) -> None:
+    if request.speech.voice:
+        config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": request.speech.voice}}}
+    if request.speech.format:
+        notes.dropped("SPEECH", "speech.format")
