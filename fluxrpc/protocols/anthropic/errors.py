@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import msgspec
@@ -49,13 +50,46 @@ def error_of(text: bytes) -> ProviderError:
 
 def write_error(status: int, message: str, code: str) -> bytes:
     """`{"type": "error", "error": {"type", "message", "details"?}}`."""
-    kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    error: dict[str, object] = {"type": kind, "message": message}
+    error: dict[str, object] = {"type": _type_of(status), "message": message}
     if code:
         error["details"] = {"error_code": code}
     return msgspec.json.encode({"type": "error", "error": error})
 
 
+_BY_DETAIL = {
+    "RATE_LIMITED": 429,
+    "QUOTA_SPENT": 402,  # as a 429 it would be tried again for nothing
+    "CREDENTIAL_REJECTED": 401,
+    "FORBIDDEN": 403,
+    "MODEL_NOT_FOUND": 404,
+    "PROVIDER_OVERLOADED": 529,
+    "CONTEXT_LENGTH_EXCEEDED": 400,
+    "CONTENT_REFUSED": 400,
+}
+_KEPT = frozenset({400, 404, 409, 413, 500, 504, 529})
+"""Statuses that this protocol has, for errors that the verdict's word says no more of."""
+
+
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
-    raise NotImplementedError
+    status = _BY_DETAIL.get(error.detail) or _own_status(error.http_status)
+    body: dict[str, object] = {"type": "error", "error": {"type": _type_of(status), "message": error.message}}
+    headers = []
+    if error.request_id:
+        body["request_id"] = error.request_id
+        headers.append(("request-id", error.request_id))
+    if error.retry_after_seconds is not None:
+        headers.append(("retry-after", str(math.ceil(error.retry_after_seconds))))
+    return NativeErrorBody(
+        protocol=Protocol.ANTHROPIC, http_status=status, headers=tuple(headers), body=msgspec.json.encode(body)
+    )
+
+
+def _own_status(status: int) -> int:
+    if status in _KEPT:
+        return status
+    return 400 if 400 <= status < 500 else 500
+
+
+def _type_of(status: int) -> str:
+    return _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")

@@ -14,8 +14,23 @@ _REASONS: dict[str, pb.FinishReason.ValueType] = {
     "pause_turn": pb.FINISH_REASON_PAUSE,
     "compaction": pb.FINISH_REASON_COMPACTION,
 }
+_WORDS = {reason: word for word, reason in _REASONS.items()}
+_NEAREST: dict[pb.FinishReason.ValueType, str] = {
+    pb.FINISH_REASON_CONTENT_FILTER: "refusal",
+    pb.FINISH_REASON_RECITATION: "refusal",
+    pb.FINISH_REASON_CONTINUE: "max_tokens",
+}
+_OTHERWISE = "end_turn"
 
 
 def finish_reason(word: str) -> pb.FinishReason.ValueType:
     """The reason; unknown words are `OTHER`."""
     return _REASONS.get(word, pb.FINISH_REASON_OTHER)
+
+
+def stop_reason(reason: pb.FinishReason.ValueType) -> tuple[str, bool]:
+    """The word for a reason, and whether it says just that."""
+    word = _WORDS.get(reason)
+    if word is not None:
+        return word, True
+    return _NEAREST.get(reason, _OTHERWISE), False
