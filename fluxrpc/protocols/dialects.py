@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from importlib.resources import files
 from urllib.parse import urlsplit
 
@@ -61,30 +60,29 @@ class _File(Struct, frozen=True, kw_only=True):
     rows: tuple[DialectRow, ...]
 
 
-@lru_cache(maxsize=1)
-def _data() -> _File:
+def _read() -> _File:
     text = files("fluxrpc.protocols").joinpath("data", "dialects.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), _File)
 
 
-@lru_cache(maxsize=1)
-def _by_name() -> dict[str, Dialect]:
-    return {row.name: row.traits for row in _data().rows}
+_DATA = _read()  # at import: no file is read while an event loop waits
+_BY_NAME = {row.name: row.traits for row in _DATA.rows}
+_PLAIN = Dialect()
 
 
 def dialects_date() -> str:
     """The date of the data."""
-    return _data().date
+    return _DATA.date
 
 
 def dialect_rows() -> tuple[DialectRow, ...]:
     """All rows, in the order of the file."""
-    return _data().rows
+    return _DATA.rows
 
 
 def dialect_named(name: str) -> Dialect:
     """The dialect of a name; one that is not known takes the plain fields and no more."""
-    return _by_name().get(name, Dialect())
+    return _BY_NAME.get(name, _PLAIN)
 
 
 def dialect_of(base_url: str) -> str:
@@ -94,7 +92,7 @@ def dialect_of(base_url: str) -> str:
     """
     parts = urlsplit(base_url)
     names = (parts.hostname or "", parts.netloc.rpartition("@")[2].lower())
-    for row in _data().rows:
+    for row in _DATA.rows:
         if any(fnmatchcase(name, pattern) for name in names for pattern in row.hosts):
             return row.name
     return ""
