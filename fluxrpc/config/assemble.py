@@ -18,6 +18,7 @@ from fluxrpc.config.schema import (
     CallerSettings,
     Level,
     LogSettings,
+    MediaSettings,
     MetricsSettings,
     ModelSettings,
     PolicySettings,
@@ -34,7 +35,7 @@ from fluxrpc.protocols.base import Protocol
 __all__ = ["read_settings"]
 
 T = TypeVar("T")
-_SECTIONS = ("server", "metrics", "log", "policy", "callers", "services", "models")
+_SECTIONS = ("server", "metrics", "log", "media", "policy", "callers", "services", "models")
 
 
 def read_settings(root: Node, reading: Reading) -> Settings:
@@ -71,6 +72,7 @@ def _read_root(root: MappingNode, reading: Reading) -> Settings:
         server=server,
         metrics=metrics,
         log=section("log", LogSettings, LogSettings()),
+        media=section("media", MediaSettings, MediaSettings()),
         policy=policy,
         callers=MappingProxyType(callers),
         services=MappingProxyType({name: service for name, service in services.items() if service is not None}),

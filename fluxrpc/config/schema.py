@@ -46,6 +46,7 @@ __all__ = [
     "LogFormat",
     "LogLevel",
     "LogSettings",
+    "MediaSettings",
     "MetricsSettings",
     "ModelSettings",
     "PolicySettings",
@@ -204,6 +205,18 @@ class MetricsSettings:
 
     listen: ListenAddress | None = None
     """null: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaSettings:
+    """Images and documents by URL, for routes whose protocol takes the bytes only (gemini)."""
+
+    fetch_urls: Flag = False
+    """Fetch them. Off: such a URL is left out, with a note. Only public addresses are ever contacted."""
+    max_file_bytes: Bytes = 20 * 1024 * 1024
+    timeout_seconds: Seconds = 10.0
+    """One file, redirects included."""
+    max_redirects: FromZero = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,6 +400,7 @@ class Settings:
     server: ServerSettings = ServerSettings()
     metrics: MetricsSettings = MetricsSettings()
     log: LogSettings = LogSettings()
+    media: MediaSettings = MediaSettings()
     policy: PolicySettings = PolicySettings()
     callers: Mapping[str, CallerSettings] = field(default_factory=dict)
     services: Mapping[str, ServiceSettings]

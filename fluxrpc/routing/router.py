@@ -40,6 +40,7 @@ from fluxrpc.routing.service_endpoint import Account
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.routing.time_limit import TimeLimits
 from fluxrpc.telemetry.hooks import Hooks
+from fluxrpc.upstream.media_fetch import FetchSettings, MediaFetcher
 from fluxrpc.upstream.pool import TransportPool
 from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, Attempt, TranslationNote
 from fluxrpc.v1.response_pb2 import Finish
@@ -59,6 +60,8 @@ class RouterSettings(Struct, frozen=True, kw_only=True):
     reply_reserve_seconds: float = 0.05
     """The caller is answered this long before its deadline."""
     backoff: BackoffSettings = field(default_factory=BackoffSettings)
+    media: FetchSettings | None = None
+    """Images and documents by URL are fetched where a provider must be given the bytes; None: they are not."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -102,6 +105,7 @@ class Router:
         self,
         transports: TransportPool | None = None,
         *,
+        fetcher: MediaFetcher | None = None,
         settings: RouterSettings | None = None,
         hooks: Hooks | None = None,
         clock: Monotonic = monotonic,
@@ -113,6 +117,8 @@ class Router:
         self._limits = TimeLimits()
         self._attempter = Attempter(self._transports, self._limits, wall_clock)
         self._settings = settings or RouterSettings()
+        self._fetcher = fetcher or MediaFetcher()
+        self._fetcher.configure(self._settings.media)
         self._hooks = hooks or Hooks()
         self._clock = clock
         self._wall_clock = wall_clock
@@ -122,6 +128,7 @@ class Router:
     def configure(self, settings: RouterSettings) -> None:
         """Other settings, for what begins from now on."""
         self._settings = settings
+        self._fetcher.configure(settings.media)
 
     async def execute(
         self,
@@ -189,6 +196,7 @@ class Router:
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""
+        await self._fetcher.close()
         await self._transports.close()
 
     def _run(self, table: RouteTable, request: CallerRequest, max_attempts: int, options: CallOptions) -> Run:
@@ -225,6 +233,8 @@ class Router:
             step = run.next_step()
             if step.wait_seconds > 0:
                 await self._sleep(step.wait_seconds)
+            if self._fetcher.is_on:
+                await run.inline_media(step.target_protocol, self._fetcher)
             permit = step.route.acquire(early_probe=step.early_probe)
             if permit is None:
                 continue  # a door shut while we waited: the plan looks again
@@ -364,11 +374,12 @@ def _malformed_note(count: int) -> tuple[TranslationNote, ...]:
 
 
 def _crossing(run: Run, step: Next, options: CallOptions) -> tuple[CallOptions, tuple[TranslationNote, ...]]:
-    """The options for a route that may speak another protocol than the caller."""
+    """The options for a route that may speak another protocol than the caller, and notes on what was done for that."""
+    fetched = run.inlining_notes(step.target_protocol)
     if not options.headers:
-        return options, ()
+        return options, fetched
     headers, notes = crossing(options.headers, run.table.caller_protocol, step.target_protocol)
-    return (replace(options, headers=headers) if notes else options), notes
+    return (replace(options, headers=headers) if notes else options), (*notes, *fetched)
 
 
 def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:

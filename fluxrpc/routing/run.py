@@ -24,12 +24,14 @@ from fluxrpc.resilience.blame import Blame, Judgement
 from fluxrpc.resilience.retry import Random
 from fluxrpc.routing.bridging import bridge_to
 from fluxrpc.routing.conclusion import conclude
+from fluxrpc.routing.inlining import Inlined, inlined
 from fluxrpc.routing.plan import GiveUp, Next, Plan, Stop, Tried
 from fluxrpc.routing.route import Route
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.routing.trace import attempt_record, passed_over_record
 from fluxrpc.telemetry.hooks import Hooks
-from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.upstream.media_fetch import MediaFetcher
+from fluxrpc.v1.outcome_pb2 import Attempt, TranslationNote
 from fluxrpc.v1.usage_pb2 import Usage
 
 
@@ -52,6 +54,7 @@ class Run:
         "_errors",
         "_hooks",
         "_inexpressible",
+        "_inlined",
         "_plan",
         "_random",
         "_strict",
@@ -83,6 +86,7 @@ class Run:
         self._tried: list[Tried] = []
         self._errors: list[AttemptError] = []
         self._bridges: dict[Route, Bridge] = {}
+        self._inlined: dict[Protocol, Inlined] = {}
         self._strict = strict
         self._inexpressible: NotExpressible | None = None
 
@@ -111,6 +115,19 @@ class Run:
             self._hooks.failed_over(self._tried[-1].route.desc.name, step.route.desc.name)
         return step
 
+    async def inline_media(self, target: Protocol, fetcher: MediaFetcher) -> None:
+        """Fetch, once, what a route of that protocol must be given as bytes.
+
+        Raises:
+            InvalidRequest: it cannot be had; or the body is not one of its protocol.
+        """
+        if self.request is not None and target not in self._inlined:
+            self._inlined[target] = await inlined(self.request, target, fetcher)
+
+    def inlining_notes(self, target: Protocol) -> tuple[TranslationNote, ...]:
+        """What was fetched for routes of that protocol."""
+        return self._inlined[target].notes if target in self._inlined else ()
+
     def bridge(self, route: Route, target: Protocol) -> Bridge:
         """The way from the caller's protocol to that of a route; the same for every attempt of this request there.
 
@@ -122,8 +139,9 @@ class Run:
         if bridge is None:
             if self.request is None:
                 raise RuntimeError("the request has been forgotten")
+            request = self._inlined[target].request if target in self._inlined else self.request
             bridge = self._bridges[route] = bridge_to(
-                self.request, route, target, strict=self._strict, wall_clock=self._wall_clock
+                request, route, target, strict=self._strict, wall_clock=self._wall_clock
             )
         return bridge
 
@@ -137,6 +155,7 @@ class Run:
         """The answer has begun, nothing will be sent again: a stream may last for hours, its request need not."""
         self.request = None
         self._bridges.clear()
+        self._inlined.clear()
 
     def begin(self, route: Route) -> Started:
         """An attempt begins now."""

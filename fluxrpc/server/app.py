@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection
 from grpc_reflection.v1alpha.reflection_pb2_grpc import add_ServerReflectionServicer_to_server
 
 from fluxrpc.clock import Monotonic, monotonic
-from fluxrpc.config.schema import ServerSettings, Settings
+from fluxrpc.config.schema import MediaSettings, ServerSettings, Settings
 from fluxrpc.resilience.retry import BackoffSettings
 from fluxrpc.routing.router import Router, RouterSettings
 from fluxrpc.routing.service_endpoint import Service
@@ -34,6 +34,7 @@ from fluxrpc.server.tls import server_credentials
 from fluxrpc.telemetry.deferred import Deferred, defer
 from fluxrpc.telemetry.hooks import Hooks, compose
 from fluxrpc.telemetry.logs import AccessLog
+from fluxrpc.upstream.media_fetch import FetchSettings
 from fluxrpc.upstream.pool import TransportPool
 from fluxrpc.v1.router_pb2 import DESCRIPTOR
 from fluxrpc.v1.router_pb2_grpc import add_RouterServiceServicer_to_server
@@ -143,6 +144,15 @@ def router_settings(settings: Settings) -> RouterSettings:
         min_attempt_seconds=policy.min_attempt_seconds,
         reply_reserve_seconds=settings.server.reserve_seconds,
         backoff=BackoffSettings(base_seconds=policy.backoff_base_seconds, max_seconds=policy.backoff_max_seconds),
+        media=_fetching(settings.media),
+    )
+
+
+def _fetching(media: MediaSettings) -> FetchSettings | None:
+    if not media.fetch_urls:
+        return None
+    return FetchSettings(
+        max_bytes=media.max_file_bytes, timeout_seconds=media.timeout_seconds, max_redirects=media.max_redirects
     )
 
 

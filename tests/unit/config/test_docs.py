@@ -24,6 +24,7 @@ SECTIONS: dict[str, Any] = {
     "server.connection_age": schema.ConnectionAgeSettings,
     "metrics": schema.MetricsSettings,
     "log": schema.LogSettings,
+    "media": schema.MediaSettings,
     "policy": schema.PolicySettings,
     "policy.route_breaker": schema.BreakerPolicy,
     "policy.endpoint_breaker": schema.BreakerPolicy,
@@ -84,7 +85,7 @@ def test_the_described_defaults_are_the_defaults() -> None:
 
     service = block("services").replace("{", '{protocols: {openai: "http://h"}, ', 1)
     route = block("models").replace("{", "{service: a, model: m, ", 1)
-    described = [f"{section}: {block(section)}" for section in ("server", "metrics", "log", "policy")]
+    described = [f"{section}: {block(section)}" for section in ("server", "metrics", "log", "media", "policy")]
     minimal = 'services: {a: {protocols: {openai: "http://h"}}}\nmodels: {x: {routes: [{service: a, model: m}]}}\n'
     full = "\n".join([*described, f"services: {{a: {service}}}", f"models: {{x: {{routes: [{route}]}}}}"])
     assert full.count(":") > 60
