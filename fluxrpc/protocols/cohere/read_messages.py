@@ -54,8 +54,7 @@ def _read_message(node: Node, places: Places) -> Message:
     places[node.path] = node.path
     message = Message(role=role)
     if role == ROLE_TOOL:
-        message.parts.append(_read_result(node))
-        places[f"{node.path}.parts[0]"] = node.path
+        message.parts.append(_read_result(node, places))
         return message
     if role == ROLE_ASSISTANT:
         _read_answer(message, node, places)
@@ -203,14 +202,17 @@ def read_call(node: Node) -> Part:
     return part
 
 
-def _read_result(node: Node) -> Part:
+def _read_result(node: Node, places: Places) -> Part:
     """A message of the role `tool`: what stands in it belongs to the one result that it is."""
     part = Part()
     result = part.tool_result
     result.call_id = node.text("tool_call_id") or ""
+    place = places[f"{node.path}.parts[0]"] = node.path
     if node.is_list("content"):
         result.parts.SetInParent()
-        result.parts.parts.extend(read_block(block) for block in node.nodes("content"))
+        for index, block in enumerate(node.nodes("content")):
+            places[f"{place}.parts[0].tool_result.parts.parts[{index}]"] = block.path
+            result.parts.parts.append(read_block(block))
     else:
         result.text = node.text("content") or ""
     part.extras.extend(node.extras(PROTOCOL_COHERE))

@@ -7,6 +7,7 @@ from typing import Any, Final
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.cohere.words import REASONING_MODES
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gates import Gates
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.reasoning import budget_of_effort, word_of_effort
 from fluxrpc.v1.message_pb2 import (
@@ -18,7 +19,6 @@ from fluxrpc.v1.message_pb2 import (
     REASONING_MODE_BETWEEN_TOOLS,
     REASONING_MODE_OFF,
     REASONING_MODE_ON,
-    REASONING_MODE_UNSPECIFIED,
     MessageRequest,
     ReasoningOptions,
 )
@@ -47,12 +47,18 @@ def written_thinking(request: MessageRequest, context: Context, notes: Notes) ->
         notes.dropped("REASONING_DISPLAY", "reasoning.display")
     if options.mode in _INEXACT:
         notes.approximated("REASONING_MODE", "reasoning.mode")
+    gates = context.target.gates
     if is_off(options):
-        return _off(options, context, notes)
-    if options.mode not in _ON and options.mode != REASONING_MODE_UNSPECIFIED:
+        return _off(options, gates, notes)
+    if options.mode and (options.mode not in _ON or not _reasons(gates)):
         notes.dropped("REASONING_MODE", "reasoning.mode")
-    is_on = options.mode in _ON or options.budget_tokens != 0
-    return _on(request, context, notes, is_on=is_on)
+    if _reasons(gates):
+        return _on(request, gates, notes)
+    if options.budget_tokens:
+        notes.dropped("REASONING_BUDGET", "reasoning.budget_tokens")
+    if options.effort:
+        notes.dropped("REASONING_EFFORT", "reasoning.effort")
+    return None
 
 
 def _as_it_is(options: ReasoningOptions) -> dict[str, Any] | None:
@@ -65,9 +71,14 @@ def _as_it_is(options: ReasoningOptions) -> dict[str, Any] | None:
     return fields or None
 
 
-def _off(options: ReasoningOptions, context: Context, notes: Notes) -> dict[str, Any] | None:
-    """A model that does not reason anyway is not told so, unless the caller speaks of it."""
-    gates = context.target.gates
+def _reasons(gates: Gates) -> bool:
+    return gates.is_reasoning or gates.takes_budget
+
+
+def _off(options: ReasoningOptions, gates: Gates, notes: Notes) -> dict[str, Any] | None:
+    """A model that may not reason anyway is told so only by callers that speak of more than an effort."""
+    if not _reasons(gates):
+        return None
     if not gates.can_switch_reasoning_off:
         notes.dropped("REASONING_MODE", "reasoning")
         return None
@@ -75,21 +86,22 @@ def _off(options: ReasoningOptions, context: Context, notes: Notes) -> dict[str,
     return {"type": "disabled"} if is_told or gates.is_reasoning else None
 
 
-def _on(request: MessageRequest, context: Context, notes: Notes, *, is_on: bool) -> dict[str, Any] | None:
-    options, gates = request.reasoning, context.target.gates
+def _on(request: MessageRequest, gates: Gates, notes: Notes) -> dict[str, Any] | None:
+    """A budget of the caller's, or one that stands for the effort where the length of the answer is known."""
+    options = request.reasoning
     fields: dict[str, Any] = {"type": "enabled"}
-    if options.budget_tokens > 0:
-        if gates.takes_budget:
-            fields["token_budget"] = options.budget_tokens
+    is_on = options.mode in _ON or options.budget_tokens != 0
+    budget = max(0, options.budget_tokens)
+    if options.effort != REASONING_EFFORT_UNSPECIFIED:
+        if budget or not (is_on or gates.is_reasoning):
+            notes.dropped("REASONING_EFFORT", "reasoning.effort")
         else:
-            notes.dropped("REASONING_BUDGET", "reasoning.budget_tokens")
-    if options.effort == REASONING_EFFORT_UNSPECIFIED:
-        return fields if is_on else None
-    if options.budget_tokens > 0 or not (is_on or gates.is_reasoning):
-        notes.dropped("REASONING_EFFORT", "reasoning.effort")
-        return fields if is_on else None
-    if gates.takes_budget and request.HasField("max_output_tokens"):
-        budget = budget_of_effort(word_of_effort(options.effort), request.max_output_tokens)
-        fields["token_budget"] = max(1, budget)
-    notes.approximated("REASONING_EFFORT", "reasoning.effort")
-    return fields
+            notes.approximated("REASONING_EFFORT", "reasoning.effort")
+            is_on = True
+            if gates.takes_budget and request.HasField("max_output_tokens"):
+                budget = max(1, budget_of_effort(word_of_effort(options.effort), request.max_output_tokens))
+    if budget and gates.takes_budget:
+        fields["token_budget"] = budget
+    elif budget:
+        notes.dropped("REASONING_BUDGET", "reasoning.budget_tokens")
+    return fields if is_on else None
