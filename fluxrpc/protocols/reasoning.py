@@ -65,7 +65,9 @@ def nearest_effort(word: str, allowed: Sequence[str]) -> str:
     """
     if not allowed or word in allowed:
         return word
-    rank = _RANKS.get(word, _RANKS[_MIDDLE])
+    if word not in _RANKS:
+        return nearest_effort(_MIDDLE, allowed)
+    rank = _RANKS[word]
     steps = sorted((each for each in allowed if each != "none"), key=lambda each: _RANKS[each])
     above = [each for each in steps if _RANKS[each] >= rank]
     below = [each for each in steps if _RANKS[each] < rank]

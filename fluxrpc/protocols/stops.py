@@ -52,7 +52,7 @@ class StopScanner:
         if self.matched:
             self._held = ""
             return self._sent(whole[: known + end - len(self.matched)])
-        cut = len(whole) - max(self._lengths)
+        cut = len(whole) - max(self._lengths, default=0)
         self._held = whole[cut:]
         return self._sent(whole[:cut])
 

@@ -75,9 +75,8 @@ class ToolNames:
         if not self._legal.fullmatch(clean):
             yield f"_{clean}"  # where the first character may not be a digit
         digest = _digest(name)
-        for length in range(_MAX_NAME_LENGTH, -1, -1):
-            yield f"{clean[:length]}_{digest}"
-            yield f"_{clean[:length]}_{digest}"
+        shorter = [f"{clean[:length]}_{digest}" for length in range(_MAX_NAME_LENGTH, -1, -1)]
+        yield from [f"{mark}{each}" for each in shorter for mark in ("", "_")]
 
 
 def made_up_call_id(message: int, call: int) -> str:

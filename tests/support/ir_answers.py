@@ -64,13 +64,16 @@ def parts(draw: Any) -> Part:
     return part
 
 
+ANY_PART = parts()
+
+
 @st.composite
-def answers(draw: Any, of: st.SearchStrategy[Part] | None = None) -> MessageResponse:
+def answers(draw: Any, of: st.SearchStrategy[Part] = ANY_PART) -> MessageResponse:
     """A complete answer of one or two choices, of these parts."""
     response = MessageResponse(id=draw(_TEXTS), model="m", extras=draw(_EXTRAS))
     for index in range(draw(st.integers(1, 2))):
         reason = draw(st.sampled_from([FINISH_REASON_STOP, FINISH_REASON_TOOL_CALLS]))
-        found = draw(st.lists(of or parts(), max_size=4))
+        found = draw(st.lists(of, max_size=4))
         finish = Finish(choice_index=index, reason=reason)
         response.choices.append(Choice(index=index, parts=found, finish=finish, extras=draw(_EXTRAS)))
     if draw(st.booleans()):
