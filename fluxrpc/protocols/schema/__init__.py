@@ -10,6 +10,7 @@ from fluxrpc.protocols.schema.profile import (
     PLAIN,
     SchemaProfile,
 )
+from fluxrpc.protocols.schema.restore import restored
 
 __all__ = [
     "ANTHROPIC_STRICT",
@@ -20,4 +21,5 @@ __all__ = [
     "PLAIN",
     "SchemaProfile",
     "convert",
+    "restored",
 ]

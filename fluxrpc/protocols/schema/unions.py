@@ -16,7 +16,7 @@ from fluxrpc.protocols.schema.vocabulary import (
     without,
 )
 
-__all__ = ["any_of", "implied_types", "nullable", "with_null"]
+__all__ = ["any_of", "implied_types", "nullable", "takes_null", "with_null"]
 
 _TRUE = msgspec.Raw(b"true")
 _NUMBERS = frozenset({"number", "integer"})
@@ -61,7 +61,7 @@ def nullable(node: Fields, types: list[str]) -> Fields:
 def with_null(text: msgspec.Raw, *, as_list: bool) -> msgspec.Raw:
     """A schema that takes null as well; the very same where it does already."""
     node = fields(text)
-    if _takes_null(node):
+    if takes_null(node):
         return text
     if "anyOf" in node:
         return encoded(node | {"anyOf": encoded([*entries(node["anyOf"]), NULL_SCHEMA])})
@@ -70,13 +70,14 @@ def with_null(text: msgspec.Raw, *, as_list: bool) -> msgspec.Raw:
     return encoded({"anyOf": [text, NULL_SCHEMA]})
 
 
-def _takes_null(node: Fields) -> bool:
+def takes_null(node: Fields) -> bool:
+    """Whether a schema takes null."""
     if "enum" in node and all(kind(value) != "null" for value in entries(node["enum"])):
         return False
     if "type" in node:
         return "null" in texts_of(node["type"])
     if "anyOf" in node:
-        return any(_takes_null(fields(branch)) for branch in entries(node["anyOf"]))
+        return any(takes_null(fields(branch)) for branch in entries(node["anyOf"]))
     return not {"$ref", "const"} & node.keys()
 
 
