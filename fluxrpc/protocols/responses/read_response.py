@@ -1,11 +1,128 @@
-"""OpenAI Responses: read_response."""
+"""A whole answer of OpenAI Responses to `MessageResponse`."""
 
 from __future__ import annotations
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.classify import words
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.json_text import JsonFault, without_halves
+from fluxrpc.protocols.node import Node, spelling
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.v1.response_pb2 import MessageResponse
+from fluxrpc.protocols.responses.errors import error_of
+from fluxrpc.protocols.responses.read_content import ContentReader
+from fluxrpc.protocols.responses.read_items import parts_of
+from fluxrpc.protocols.responses.response import RESPONSE, Response
+from fluxrpc.protocols.responses.words import TIERS, extra
+from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_something
+from fluxrpc.v1.message_pb2 import ServiceTier
+from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES, Extra
+from fluxrpc.v1.response_pb2 import Finish, MessageResponse
+from fluxrpc.v1.usage_pb2 import Usage
+
+__all__ = ["content_reader", "finish_of", "read_head", "read_response", "split_extras", "usage_of"]
+
+_LATEST_SECONDS = 253402300799
+"""The last second that a `Timestamp` can say (year 9999)."""
+_TYPED = ("object", "output", "status", "incomplete_details", "error", "usage")
+_SETTINGS = words(
+    "background context_management conversation instructions max_output_tokens max_tool_calls metadata "
+    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "reasoning safety_identifier store temperature text tool_choice tools top_logprobs top_p truncation user"
+)
+"""What an answer repeats of its request: said again to callers of this protocol, no news to others."""
+_NEWS_TO_OWN = frozenset({"completed_at", "output_text", "billing", "tool_usage"})
+"""What only callers of this protocol look for."""
+_COUNTERS = frozenset(
+    {"input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"}
+)
 
 
 def read_response(body: bytes, context: Context, notes: Notes) -> MessageResponse:
-    raise NotImplementedError
+    """See `Translator.read_response`."""
+    found = read_whole(RESPONSE, body, error_of)
+    failed = found.status == "failed" or says_something(found.error)
+    if failed or found.object != "response":
+        raise error_of(body) if failed else explain_answer(body, error_of)
+    text = without_halves(body)
+    if text != body:
+        notes.approximated("LONE_SURROGATE", "", "half of a surrogate pair is no text; U+FFFD stands in its place")
+    try:
+        return _response(Node.root(text), found, context)
+    except JsonFault as fault:
+        raise explain_answer(body, error_of, fault) from None
+
+
+def _response(node: Node, found: Response, context: Context) -> MessageResponse:
+    reader = content_reader(context)
+    response = read_head(node)
+    choice = response.choices.add(finish=finish_of(found))
+    for item in node.nodes("output"):
+        choice.parts.extend(parts_of(reader, item))
+    repeated, rest = split_extras(node, context)
+    response.extras.extend(repeated)
+    choice.extras.extend(rest)
+    usage = usage_of(found)
+    if usage is not None:
+        response.usage.CopyFrom(usage)
+    return response
+
+
+def content_reader(context: Context) -> ContentReader:
+    """The reader for answers of the context's target."""
+    exact = context.caller is Protocol.RESPONSES
+    return ContentReader(exact=exact, service=context.target.service, model=context.target.model)
+
+
+def read_head(node: Node) -> MessageResponse:
+    """What stands around the output, as far as it is known when an answer begins."""
+    response = MessageResponse(id=node.text("id") or "", model=node.text("model") or "")
+    created = node.number("created_at")
+    if created is not None and 0 < created <= _LATEST_SECONDS:
+        response.created.CopyFrom(Timestamp(seconds=int(created)))
+    tier, response.service_tier_raw = TIERS.read(node.text("service_tier"))
+    response.service_tier = ServiceTier.ValueType(tier)
+    return response
+
+
+def split_extras(node: Node, context: Context) -> tuple[list[Extra], list[Extra]]:
+    """What is left once the head and the output were read: settings that are repeated, and the rest.
+
+    Both are wanted by callers of this protocol; others get the rest.
+    """
+    exact = context.caller is Protocol.RESPONSES
+    repeated: list[Extra] = []
+    rest: list[Extra] = []
+    for key in _TYPED:
+        node.take(key)
+    for each in node.extras(PROTOCOL_RESPONSES, nulls=exact):
+        key, value = each.key, each.value_json
+        if key in _TYPED:
+            continue
+        if key not in _SETTINGS and key not in _NEWS_TO_OWN:
+            rest.append(each)
+        elif exact:
+            (repeated if key in _SETTINGS else rest).append(spelling(PROTOCOL_RESPONSES, key, value))
+    return repeated, rest
+
+
+def finish_of(found: Response) -> Finish:
+    """How it ended."""
+    reason, word = found.finish()
+    return Finish(reason=reason, raw=word)
+
+
+def usage_of(found: Response) -> Usage | None:
+    """The counters, and those that have no place in ours."""
+    usage = found.counts
+    if usage is None:
+        return None
+    try:
+        node = Node.root(bytes(found.usage))
+    except JsonFault:
+        return usage
+    for key in _COUNTERS:
+        node.take(key)
+    usage.extras.extend(extra(each.key, each.value_json) for each in node.extras(PROTOCOL_RESPONSES, nulls=False))
+    return usage

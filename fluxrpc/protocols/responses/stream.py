@@ -29,11 +29,11 @@ class _Snapshot(msgspec.Struct):
 
 _EVENT = msgspec.json.Decoder(_Event)
 _SNAPSHOT = msgspec.json.Decoder(_Snapshot)
-_OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
-_FAILURES = frozenset({"error", "response.failed", "response.error"})
+OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
+ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
+FAILURES = frozenset({"error", "response.failed", "response.error"})
 # Items that only open; what fills them comes in events of its own.
-_SHELLS = frozenset({"message", "reasoning", None})
+SHELLS = frozenset({"message", "reasoning", None})
 
 
 class ResponsesWatch(Watch):
@@ -60,17 +60,17 @@ class ResponsesWatch(Watch):
         kind = event.type or frame.event.decode("utf-8", "replace")
         if kind.endswith(".delta"):
             return REAL if bytes(event.delta) not in (b"", b'""', b"null") else PASS
-        if kind in _FAILURES or says_something(event.error):
+        if kind in FAILURES or says_something(event.error):
             raise error_of(frame.data)
-        if kind in _ENDS:
+        if kind in ENDS:
             return self._end(frame.data)
-        if kind in _OPENING:
+        if kind in OPENING:
             self.open_choice(0)
             response = decode_answer(_SNAPSHOT, frame.data).response
             self.served_model = (response.model if response else None) or self.served_model
             return PASS
         if kind == "response.output_item.added":
-            return PASS if event.item is None or event.item.type in _SHELLS else REAL
+            return PASS if event.item is None or event.item.type in SHELLS else REAL
         return REAL if kind.endswith((".done", ".annotation.added")) else PASS
 
     def _end(self, data: bytes) -> int:

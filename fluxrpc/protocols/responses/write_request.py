@@ -1,12 +1,110 @@
-"""OpenAI Responses: write_request."""
+"""`MessageRequest` to a request of OpenAI Responses."""
 
 from __future__ import annotations
 
-from fluxrpc.protocols.base import WireRequest
+import re
+from typing import Any
+
+import msgspec
+
+from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.v1.message_pb2 import MessageRequest
+from fluxrpc.protocols.responses.native import PATH
+from fluxrpc.protocols.responses.words import extras_of, find_extra
+from fluxrpc.protocols.responses.write_content import ContentWriter
+from fluxrpc.protocols.responses.write_history import HistoryWriter, is_instructions
+from fluxrpc.protocols.responses.write_settings import SettingsWriter
+from fluxrpc.protocols.responses.write_tools import ToolWriter
+from fluxrpc.protocols.tool_names import ToolNames
+from fluxrpc.v1 import message_pb2 as pb
+from fluxrpc.v1.part_pb2 import Part
+from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES
+
+__all__ = ["settings", "write_request"]
+
+_LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_BY_HAND = frozenset({"~input", "~include", "~tool_choice", "include"})
+"""Extras whose fields are written with a look at them, not over."""
 
 
-def write_request(request: MessageRequest, context: Context, notes: Notes) -> WireRequest:
-    raise NotImplementedError
+def write_request(request: pb.MessageRequest, context: Context, notes: Notes) -> WireRequest:
+    """See `Translator.write_request`."""
+    exact = context.caller is Protocol.RESPONSES
+    names = None if exact else ToolNames(context, notes, _LEGAL, _ILLEGAL)
+    fields: dict[str, Any] = {"model": context.target.model}
+    fields |= settings(request, context, notes, names)
+    fields["input"] = _input(request, context, notes, names)
+    if context.stream:
+        fields["stream"] = True
+        if not exact:
+            # Padding against eavesdroppers on the line between provider and us: nobody reads it.
+            fields["stream_options"] = {"include_obfuscation": False}
+    extras = [each for each in extras_of(request.extras) if each.key not in _BY_HAND]
+    merge_extras(fields, extras, PROTOCOL_RESPONSES)
+    if not context.stream:
+        fields.pop("stream_options", None)
+    if not fields["input"] and request.HasField("provider_state"):
+        del fields["input"]
+    notes.foreign_extras(request.extras, PROTOCOL_RESPONSES, "")
+    return WireRequest(path=PATH, body=msgspec.json.encode(fields))
+
+
+def settings(request: pb.MessageRequest, context: Context, notes: Notes, names: ToolNames | None) -> dict[str, Any]:
+    """All fields but the model, the input and the stream switch. Answers repeat them."""
+    exact = context.caller is Protocol.RESPONSES
+    fields = SettingsWriter(context=context, notes=notes, exact=exact, fields={}).write(request)
+    for message in request.messages:
+        if is_instructions(message):
+            fields["instructions"] = message.text
+    tools = ToolWriter(context=context, notes=notes, names=names, exact=exact)
+    if written := tools.tools(request):
+        fields["tools"] = written
+    if (choice := tools.choice(request, written)) is not None:
+        fields["tool_choice"] = choice
+    if request.HasField("store"):
+        fields["store"] = request.store
+    elif not exact:
+        fields["store"] = False
+    _write_state(fields, request.provider_state, notes)
+    return fields
+
+
+def _write_state(fields: dict[str, Any], state: pb.ProviderState, notes: Notes) -> None:
+    if state.previous_response_id:
+        fields["previous_response_id"] = state.previous_response_id
+    if state.conversation_id:
+        fields["conversation"] = state.conversation_id
+    for name in ("cached_content", "container_id", "continuation"):
+        if name in {field.name for field, _ in state.ListFields()}:
+            notes.dropped("PROVIDER_STATE", f"provider_state.{name}")
+
+
+def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: ToolNames | None) -> Any:
+    if find_extra(request.extras, "~input") and context.caller is Protocol.RESPONSES:
+        return request.messages[-1].text
+    content = ContentWriter(caller=context.caller, notes=notes)
+    history = HistoryWriter(context=context, notes=notes, names=names, content=content)
+    items = history.items(request.messages)
+    if request.documents:
+        _put_documents(items, request, content, notes)
+    return items
+
+
+def _put_documents(items: list[Any], request: pb.MessageRequest, content: ContentWriter, notes: Notes) -> None:
+    """Documents for the whole conversation go to the head of the last thing that the user says."""
+    notes.approximated("RAG_DOCUMENTS", "documents")
+    quiet = ContentWriter(caller=content.caller, notes=Notes({}))
+    pieces: list[Any] = []
+    for at, document in enumerate(request.documents):
+        pieces.extend(quiet.given(Part(document=document), f"documents[{at}]"))
+    user = next((item for item in reversed(items) if isinstance(item, dict) and item.get("role") == "user"), None)
+    if user is None:
+        user = {"role": "user", "content": []}
+        items.append(user)
+    said = user["content"]
+    if isinstance(said, str):
+        said = [{"type": "input_text", "text": said}]
+    user["content"] = [*pieces, *said]

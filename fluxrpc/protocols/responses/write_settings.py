@@ -1,0 +1,244 @@
+"""The settings of a request to fields of OpenAI Responses: sampling, limits, reasoning, form, cache, identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.node import raw
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.reasoning import effort_of_budget, nearest_effort
+from fluxrpc.protocols.responses.words import (
+    DISPLAYS,
+    EFFORTS,
+    OUTPUT_KINDS,
+    TIERS,
+    TTLS,
+    VERBOSITIES,
+    find_extra,
+    nearest_ttl,
+)
+from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, convert
+from fluxrpc.v1 import message_pb2 as pb
+from fluxrpc.v1.usage_pb2 import MODALITY_TEXT
+
+__all__ = ["LOGPROBS", "UNWRAPPED", "SettingsWriter"]
+
+LOGPROBS = "message.output_text.logprobs"
+"""What `include` names to get probabilities."""
+UNWRAPPED = "value"
+"""The one key of the object that stands for a bare word."""
+
+_NAMES = {value: word for word, value in OUTPUT_KINDS.items()}
+_COPIED = (
+    ("max_output_tokens", "MAX_OUTPUT_TOKENS"),
+    ("max_tool_calls", "MAX_TOOL_CALLS"),
+    ("temperature", "TEMPERATURE"),
+    ("top_p", "TOP_P"),
+    ("parallel_tool_calls", "PARALLEL_TOOL_CALLS"),
+)
+_UNKNOWN = (
+    ("top_k", "TOP_K"),
+    ("presence_penalty", "PRESENCE_PENALTY"),
+    ("frequency_penalty", "FREQUENCY_PENALTY"),
+    ("seed", "SEED"),
+    ("speech", "SPEECH"),
+    ("citation_mode", "CITATION_MODE"),
+)
+"""What this protocol has no field for."""
+_BETWEEN_TOOLS = frozenset({pb.REASONING_MODE_BETWEEN_TOOLS, pb.REASONING_MODE_OTHER})
+
+
+class SettingsWriter(Struct, kw_only=True):
+    """Writes the settings of one request."""
+
+    context: Context
+    notes: Notes
+    exact: bool
+    fields: dict[str, Any] = {}
+    effort: str = ""
+
+    def write(self, request: pb.MessageRequest) -> dict[str, Any]:
+        """All of them."""
+        self._reasoning(request)
+        self._text(request)
+        self._numbers(request)
+        self._logprobs(request)
+        self._unknown(request)
+        self._identity(request)
+        self._cache(request)
+        return self.fields
+
+    def _word(self, raw_word: str) -> str:
+        """A provider's own word, if it is one of this protocol's."""
+        return raw_word if self.exact or self.context.caller is None else ""
+
+    def _takes(self, name: str) -> bool:
+        """Whether the model takes a field."""
+        gates = self.context.target.gates
+        if name in gates.refused or name in gates.ignored:
+            return False
+        return self.effort == "none" or name not in gates.refused_while_reasoning
+
+    def _numbers(self, request: pb.MessageRequest) -> None:
+        for name, code in _COPIED:
+            if not request.HasField(name):  # type: ignore[arg-type]  # names of the table
+                continue
+            if self._takes(name):
+                self.fields[name] = getattr(request, name)
+            else:
+                self.notes.dropped(code, name, "this model does not take it")
+
+    def _logprobs(self, request: pb.MessageRequest) -> None:
+        wanted = request.logprobs and self._takes("logprobs")
+        if request.logprobs and not wanted:
+            self.notes.dropped("LOGPROBS", "logprobs", "this model does not take it")
+        if request.HasField("top_logprobs"):
+            if self._takes("logprobs"):
+                self.fields["top_logprobs"] = request.top_logprobs
+            else:
+                self.notes.dropped("TOP_LOGPROBS", "top_logprobs", "this model does not take it")
+        spelt = find_extra(request.extras, "~include")
+        words = msgspec.json.decode(spelt) if spelt else [LOGPROBS] * wanted
+        words = [word for word in words if word != LOGPROBS or wanted]
+        if words or (spelt and not request.logprobs):
+            self.fields["include"] = words
+
+    def _unknown(self, request: pb.MessageRequest) -> None:
+        set_fields = {field.name for field, _ in request.ListFields()}
+        for name, code in _UNKNOWN:
+            if name in set_fields:
+                self.notes.dropped(code, name)
+        if request.choice_count > 1:
+            self.notes.dropped("CHOICE_COUNT", "choice_count")
+        if any(each != MODALITY_TEXT for each in request.output_modalities):
+            self.notes.dropped("OUTPUT_MODALITIES", "output_modalities")
+        if request.stop_sequences:
+            self.context.stops = tuple(request.stop_sequences)
+            self.notes.emulated("STOP_SEQUENCES", "stop_sequences")
+
+    # --- reasoning ---
+
+    def _reasoning(self, request: pb.MessageRequest) -> None:
+        options = request.reasoning
+        written: dict[str, Any] = {}
+        self.effort = self._effort(request)
+        if self.effort:
+            written["effort"] = self.effort
+        summary = self._summary(options)
+        if summary:
+            written["summary"] = summary
+        if written:
+            self.fields["reasoning"] = written
+
+    def _effort(self, request: pb.MessageRequest) -> str:
+        options, gates = request.reasoning, self.context.target.gates
+        word = EFFORTS.write(options.effort, self._word(options.effort_raw))
+        path = "reasoning.effort"
+        if options.mode == pb.REASONING_MODE_OFF:
+            word, path = "none", "reasoning.mode"
+        elif options.mode in _BETWEEN_TOOLS:
+            self.notes.approximated("REASONING_MODE", "reasoning.mode")
+        if not word and options.HasField("budget_tokens") and options.budget_tokens >= 0:
+            limit = request.max_output_tokens if request.HasField("max_output_tokens") else None
+            word, path = effort_of_budget(options.budget_tokens, limit), "reasoning.budget_tokens"
+            self.notes.approximated("REASONING_BUDGET", path)
+        if word and not gates.takes_effort:
+            self.notes.dropped("REASONING_EFFORT", path, "this model does not take it")
+            return ""
+        if word in gates.efforts or not (word and gates.efforts):
+            return word
+        nearest = nearest_effort(word, gates.efforts)
+        self.notes.clamped("REASONING_EFFORT", path)
+        return nearest
+
+    def _summary(self, options: pb.ReasoningOptions) -> str:
+        if options.display == pb.REASONING_DISPLAY_FULL:
+            self.notes.approximated("REASONING_DISPLAY", "reasoning.display")
+            return "detailed"
+        return DISPLAYS.write(options.display, self._word(options.display_raw))
+
+    # --- the form of the answer ---
+
+    def _text(self, request: pb.MessageRequest) -> None:
+        written: dict[str, Any] = {}
+        if request.HasField("output_format"):
+            written["format"] = self._format(request.output_format)
+        verbosity = VERBOSITIES.write(request.verbosity, self._word(request.verbosity_raw))
+        if verbosity:
+            written["verbosity"] = verbosity
+        if written:
+            self.fields["text"] = written
+
+    def _format(self, output: pb.OutputFormat) -> dict[str, Any]:
+        if output.kind == pb.OUTPUT_KIND_ENUM:
+            return self._enum(output)
+        if output.kind != pb.OUTPUT_KIND_JSON_SCHEMA:
+            return {"type": _NAMES.get(output.kind, "text")}
+        schema = output.schema_json
+        if not self.exact:
+            profile = CHAT_STRICT if output.strict else PLAIN
+            path = "output_format.schema_json"
+            schema = convert(schema, output.dialect, profile, self.notes, code="OUTPUT_SCHEMA_KEYWORDS", path=path)
+        written: dict[str, Any] = {"type": "json_schema", "schema": raw(schema)}
+        if output.name or not self.exact:
+            written["name"] = output.name or self._made_up_name()
+        if output.description:
+            written["description"] = output.description
+        if output.HasField("strict"):
+            written["strict"] = output.strict
+        return written
+
+    def _made_up_name(self) -> str:
+        self.notes.injected("OUTPUT_SCHEMA_NAME", "output_format.name")
+        return "response"
+
+    def _enum(self, output: pb.OutputFormat) -> dict[str, Any]:
+        """A bare word is an object of one key here, undone in the answer."""
+        self.context.unwrap_key = UNWRAPPED
+        self.notes.emulated("OUTPUT_ENUM", "output_format")
+        word = convert(
+            output.schema_json,
+            output.dialect,
+            CHAT_STRICT,
+            self.notes,
+            code="OUTPUT_SCHEMA_KEYWORDS",
+            path="output_format.schema_json",
+        )
+        schema = {
+            "type": "object",
+            "properties": {UNWRAPPED: raw(word)},
+            "required": [UNWRAPPED],
+            "additionalProperties": False,
+        }
+        return {"type": "json_schema", "name": output.name or "response", "schema": schema, "strict": True}
+
+    # --- cache, identity ---
+
+    def _identity(self, request: pb.MessageRequest) -> None:
+        if request.end_user_id and not find_extra(request.extras, "~user"):
+            self.fields["safety_identifier"] = request.end_user_id
+        if request.metadata:
+            self.fields["metadata"] = dict(sorted(request.metadata.items()))
+        tier = TIERS.write(request.service_tier, self._word(request.service_tier_raw))
+        if tier:
+            self.fields["service_tier"] = tier
+        elif request.service_tier:
+            self.notes.dropped("SERVICE_TIER", "service_tier")
+
+    def _cache(self, request: pb.MessageRequest) -> None:
+        cache = request.cache
+        if cache.key:
+            self.fields["prompt_cache_key"] = cache.key
+        written: dict[str, Any] = {}
+        if cache.HasField("automatic"):
+            written["mode"] = "implicit" if cache.automatic else "explicit"
+        if cache.HasField("ttl"):
+            written["ttl"] = nearest_ttl(cache.ttl)
+            if TTLS[written["ttl"]] != cache.ttl.seconds:
+                self.notes.approximated("CACHE_OPTIONS", "cache.ttl")
+        if written:
+            self.fields["prompt_cache_options"] = written
