@@ -89,6 +89,10 @@ FATES: Fates = {
         **_dropped("Gemini's schemas have no such keyword"),
         **_approximated("Gemini's schemas say it in another way"),
     },
+    "SCHEMA_ANNOTATION": {
+        **_dropped("Gemini's schemas have no such keyword"),
+        **_approximated("Gemini's schemas say it in another way"),
+    },
     "TOOL_DEFERRAL": _dropped("Gemini has no search of tools"),
     "CUSTOM_TOOL": _emulated("a function with one property, input"),
     "TOOL_GRAMMAR": _dropped("Gemini has no grammars"),
@@ -119,8 +123,14 @@ FATES: Fates = {
         **_dropped("a level and a budget together are refused"),
         **_approximated("this model takes a level"),
     },
-    "REASONING_MODE": _approximated("the nearest that the model can do"),
-    "REASONING_DISPLAY": _approximated("Gemini shows summaries or nothing"),
+    "REASONING_MODE": {
+        **_dropped("this model does not think"),
+        **_approximated("the nearest that the model can do"),
+    },
+    "REASONING_DISPLAY": {
+        **_dropped("this model does not think"),
+        **_approximated("Gemini shows summaries or nothing"),
+    },
     "REASONING_HISTORY": _dropped("reasoning of another model"),
     "REASONING_STATE": {
         **_dropped("it means nothing to Gemini"),
@@ -199,7 +209,6 @@ FIELDS: Mapping[str, str] = {
     "video": "inlineData",
     "document.media": "inlineData",
     "opaque": "thoughtSignature",
-    "reasoning.text": "text",
     "tool_call": "functionCall",
     "tool_call.arguments_json": "functionCall.args",
     "tool_result": "functionResponse",

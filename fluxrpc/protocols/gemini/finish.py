@@ -59,16 +59,14 @@ def is_refusal(word: str) -> bool:
     return word.upper() in _REFUSALS
 
 
-def written_reason(finish: pb.Finish) -> str:
-    """The word for an end: the provider's own where it is one of ours and says the same."""
+def written_reason(finish: pb.Finish, *, own: bool) -> str:
+    """The word for an end: the provider's where it is one of ours and says the same. `own`: it is Gemini's anyway."""
     reason = pb.FINISH_REASON_STOP if finish.reason == pb.FINISH_REASON_TOOL_CALLS else finish.reason
-    if reason != pb.FINISH_REASON_OTHER and _REASONS.get(finish.raw) == reason:
-        return finish.raw
-    if reason == pb.FINISH_REASON_OTHER and finish.raw in _OTHERS:
-        return finish.raw
-    return _WORDS.get(finish.reason, "OTHER")
+    is_other = reason == pb.FINISH_REASON_OTHER
+    is_ours = (own and finish.raw != "") or finish.raw in _OTHERS if is_other else _REASONS.get(finish.raw) == reason
+    return finish.raw if is_ours else _WORDS.get(finish.reason, "OTHER")
 
 
-def written_block(finish: pb.Finish) -> str:
+def written_block(finish: pb.Finish, *, own: bool) -> str:
     """The word for a refused prompt."""
-    return finish.raw if finish.raw in _BLOCKS else "PROHIBITED_CONTENT"
+    return finish.raw if own or finish.raw in _BLOCKS else "PROHIBITED_CONTENT"

@@ -108,7 +108,9 @@ def citations_of_recitation(text: msgspec.Raw, texts: Sequence[Offsets | None]) 
     return cited
 
 
-def written_grounding(cited: Iterable[Grounding], texts: Sequence[Offsets | None], notes: Notes) -> dict[str, Any]:
+def written_grounding(
+    cited: Iterable[Grounding], texts: Sequence[Offsets | None], notes: Notes, path: str
+) -> dict[str, Any]:
     """The `groundingMetadata` of citations; empty where nothing of them can be said."""
     chunks: list[dict[str, Any]] = []
     supports: list[dict[str, Any]] = []
@@ -116,7 +118,7 @@ def written_grounding(cited: Iterable[Grounding], texts: Sequence[Offsets | None
         indexes: list[int] = []
         for source in citation.sources:
             if source.kind == CITATION_SOURCE_KIND_TOOL:
-                notes.dropped("CITATION", f"parts[{at}].citations")
+                notes.dropped("CITATION", f"{path}.parts[{at}].citations")
                 continue
             chunk = _written_chunk(source)
             if chunk not in chunks:

@@ -96,5 +96,6 @@ def _fill(message: Message, at: int, read: list[tuple[Part, str]], places: Place
         places[f"messages[{at}].parts[{number}]"] = path
     if len(read) == 1 and read[0][0].text and len(read[0][0].ListFields()) == 1:
         message.text = read[0][0].text
+        places[f"messages[{at}].text"] = read[0][1]
     else:
         message.parts.extend(part for part, _ in read)

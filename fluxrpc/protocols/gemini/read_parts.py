@@ -84,7 +84,7 @@ def _text(node: CamelNode, part: Part) -> None:
 
 
 def _call(node: CamelNode, part: Part) -> None:
-    wire = node.node("functionCall") or node
+    wire = node.inner("functionCall")
     call = part.tool_call
     call.id = wire.text("id") or ""
     call.name = wire.text("name") or ""
@@ -94,7 +94,7 @@ def _call(node: CamelNode, part: Part) -> None:
 
 
 def _result(node: CamelNode, part: Part) -> None:
-    wire = node.node("functionResponse") or node
+    wire = node.inner("functionResponse")
     result = part.tool_result
     result.call_id = wire.text("id") or ""
     result.name = wire.text("name") or ""
@@ -130,7 +130,7 @@ def _take_response(result: ToolResult, response: str) -> None:
 
 
 def _inline(node: CamelNode, part: Part) -> None:
-    wire = node.node("inlineData") or node
+    wire = node.inner("inlineData")
     media = Media(mime_type=wire.text("mimeType") or "", filename=wire.text("displayName") or "")
     media.data = bytes_of(wire.text("data") or "", path=wire.at("data"))
     part.extras.extend(wire.extras(GEMINI, "inlineData."))
@@ -138,7 +138,7 @@ def _inline(node: CamelNode, part: Part) -> None:
 
 
 def _file(node: CamelNode, part: Part) -> None:
-    wire = node.node("fileData") or node
+    wire = node.inner("fileData")
     media = Media(mime_type=wire.text("mimeType") or "", filename=wire.text("displayName") or "")
     media.url = wire.text("fileUri") or ""
     part.extras.extend(wire.extras(GEMINI, "fileData."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -35,7 +36,7 @@ class _Rating(msgspec.Struct):
 
 class _Logprob(msgspec.Struct, rename="camel"):
     token: str | None = None
-    token_id: int | None = None
+    token_id: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     log_probability: float = 0.0
 
 

@@ -215,11 +215,11 @@ class GeminiEventReader(EventReader):
         kind = "reasoning" if part.thought else "text"
         if part.text:
             self.grow(index, kind, part.text)
-            self._text_at(index, progress, is_text=not part.thought).feed(part.text)
+            self._measure(index, progress, part.text, is_text=not part.thought)
         if part.thought_signature:
             if not self.is_open(index, kind):
                 self.open_part(index, kind, _SHELLS[kind])
-                self._text_at(index, progress, is_text=not part.thought)
+                self._measure(index, progress, "", is_text=not part.thought)
             signed = Part()
             signed.CopyFrom(_SHELLS[kind])
             read_state(signed, part.thought_signature, service=self.context.target.service, model=self._model)
@@ -245,16 +245,18 @@ class GeminiEventReader(EventReader):
         self.open_part(index, "whole", part)
         if text:
             self.add_text(index, grows, text)
-        self._text_at(index, progress, is_text=kind == "text").feed(text)
+        self._measure(index, progress, text, is_text=kind == "text")
         self.close_part(index)
         return PASS if kind in _UNREAL or (kind in _SHELLS and not text) else REAL
 
-    def _text_at(self, index: int, progress: _Progress, *, is_text: bool) -> Offsets:
-        """Where the text of the open part is measured."""
+    def _measure(self, index: int, progress: _Progress, text: str, *, is_text: bool) -> None:
+        """The open part has grown: places in its text are counted later."""
         at = self.part_index(index)
         if at == len(progress.texts):
             progress.texts.append(Offsets() if is_text else None)
-        return progress.texts[at] or Offsets()
+        offsets = progress.texts[at]
+        if offsets is not None:
+            offsets.feed(text)
 
     def _end(self, candidate: _Candidate, progress: _Progress, word: str) -> None:
         index = candidate.index
@@ -279,9 +281,9 @@ class GeminiEventReader(EventReader):
 
 
 def _put_halves(read: list[_TextPart | Part], data: bytes) -> None:
-    """Halves of surrogate pairs, which the fast reader has replaced, back into the texts: what follows may join them."""
+    """Halves of surrogate pairs, which the fast reader has replaced, back into the texts: others may join them."""
     try:
-        candidates = json.loads(data)["candidates"]
+        candidates = json.loads(data).get("candidates") or ()
     except ValueError:  # the standard library refuses integers of more than 4300 digits
         return
     wires = [part for candidate in candidates for part in ((candidate.get("content") or {}).get("parts") or ())]

@@ -7,7 +7,7 @@ import msgspec
 from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.gemini.errors import error_of
-from fluxrpc.protocols.gemini.finish import finish_reason
+from fluxrpc.protocols.gemini.finish import blocked, finish_reason
 from fluxrpc.protocols.gemini.frames import RESPONSE, Candidate
 from fluxrpc.protocols.gemini.usage import USAGE, to_usage
 from fluxrpc.protocols.json_text import decode_answer
@@ -49,8 +49,7 @@ class GeminiWatch(Watch):
             self._raw_usage = response.usage_metadata
         step = PASS
         if response.block_reason:
-            reason = finish_reason(response.block_reason)
-            self.finish(Finish(reason=reason, raw=response.block_reason, prompt_blocked=True))
+            self.finish(blocked(response.block_reason))
             step = REAL
         for candidate in response.candidates or ():
             step |= self._take_candidate(candidate)

@@ -36,7 +36,7 @@ class WireUsage(msgspec.Struct, rename="camel"):
     candidates_tokens_details: msgspec.Raw = _ABSENT
     cache_tokens_details: msgspec.Raw = _ABSENT
     tool_use_prompt_tokens_details: msgspec.Raw = _ABSENT
-    traffic_type: str | None = None
+    traffic_type: Any = None
 
 
 USAGE = msgspec.json.Decoder(WireUsage)
@@ -70,7 +70,7 @@ def to_usage(wire: WireUsage) -> Usage:
 
 def served_tier(wire: WireUsage | None) -> tuple[ServiceTier.ValueType, str]:
     """The tier that served the answer, and the word for it where the tier does not say it."""
-    word = (wire.traffic_type if wire else None) or ""
+    word = wire.traffic_type if wire and isinstance(wire.traffic_type, str) else ""
     tier = TRAFFIC.get(word, SERVICE_TIER_OTHER if word else SERVICE_TIER_UNSPECIFIED)
     return tier, word if tier == SERVICE_TIER_OTHER else ""
 
@@ -87,8 +87,7 @@ def written_usage(usage: Usage, notes: Notes, traffic: str = "") -> dict[str, An
     for name, key in _COUNTERS.items():
         if usage.HasField(name):  # type: ignore[arg-type]  # mypy cannot see that the table holds field names
             wire[key] = getattr(usage, name)
-    for key, modalities in _written_modalities(usage):
-        wire[key] = modalities
+    wire.update(_written_modalities(usage))
     if traffic:
         wire["trafficType"] = traffic
     for name in _UNSAID:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -62,6 +62,10 @@ class CamelNode(Node):
         if any("_" in name for name in fields):
             fields = {_SNAKE.sub(_upper, name): value for name, value in fields.items()}
         super().__init__(fields, parent, key)
+
+    def inner(self, key: str) -> Self:
+        """The object under a key that is known to be there."""
+        return self.node(key) or self
 
 
 class Knob(NamedTuple):

@@ -9,9 +9,9 @@ import msgspec
 
 from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.gemini.finish import EXACT, written_reason
-from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, is_made_up
+from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
 from fluxrpc.protocols.gemini.write_media import written_args, written_media
-from fluxrpc.protocols.node import merge_extras, raw
+from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.part_pb2 import Part, TokenLogprob
 from fluxrpc.v1.protocol_pb2 import OpaqueState
@@ -59,9 +59,9 @@ def written_logprobs(logprobs: Iterable[TokenLogprob]) -> dict[str, Any]:
     return result
 
 
-def write_finish(candidate: dict[str, Any], finish: Finish, notes: Notes) -> None:
+def write_finish(candidate: dict[str, Any], finish: Finish, notes: Notes, *, own: bool) -> None:
     """Why a candidate ended."""
-    candidate["finishReason"] = written_reason(finish)
+    candidate["finishReason"] = written_reason(finish, own=own)
     if finish.message:
         candidate["finishMessage"] = finish.message
     path = f"choices[{finish.choice_index}].finish"
@@ -118,14 +118,15 @@ def _server_result(part: Part, path: str, notes: Notes) -> WirePart | None:
 
 
 def _server_part(key: str, text: str, path: str, notes: Notes) -> WirePart | None:
-    if key in _SERVER_KEYS:
-        return {key: raw(text)}
+    given = as_object(text)
+    if key in _SERVER_KEYS and given is not None:
+        return {key: given}
     notes.dropped("ANSWER_SERVER_TOOLS", path)
     return None
 
 
 def _raw(part: Part, path: str, notes: Notes) -> WirePart | None:
-    if part.raw.protocol == GEMINI:
+    if part.raw.protocol == GEMINI and as_object(part.raw.body_json) is not None:
         fields: WirePart = msgspec.json.decode(part.raw.body_json, type=dict[str, msgspec.Raw])
         return fields
     notes.dropped("ANSWER_RAW_PART", path)

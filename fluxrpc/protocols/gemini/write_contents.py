@@ -118,7 +118,7 @@ def _own_turns(messages: Sequence[Message], first: int) -> list[Turn]:
 
 def _placed(message: Message, path: str) -> list[Placed]:
     if message.text:
-        return [Placed(part=Part(text=message.text), path=path)]
+        return [Placed(part=Part(text=message.text), path=f"{path}.text")]
     return [Placed(part=part, path=f"{path}.parts[{number}]") for number, part in enumerate(message.parts)]
 
 
@@ -144,7 +144,8 @@ def _contents(turns: Sequence[Turn], writer: PartWriter, notes: Notes) -> list[_
             continue
         content = _Content(turn, parts)
         if not writer.own:
-            _move_signatures(parts)
+            if writer.moves_signatures:
+                _move_signatures(parts)
             if contents and contents[-1].role == content.role:
                 contents[-1].parts.extend(parts)
                 continue
@@ -160,6 +161,7 @@ def _move_signatures(parts: list[WirePart]) -> None:
             signature = part.pop("thoughtSignature", None)
             if signature is not None:
                 following["thoughtSignature"] = signature
+    parts[:] = [part for part in parts if part != {"text": "", "thought": True}]
 
 
 def _mend_ends(contents: list[_Content], context: Context, notes: Notes, *, own: bool) -> None:

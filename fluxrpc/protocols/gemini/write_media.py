@@ -9,6 +9,7 @@ import msgspec
 
 from fluxrpc.protocols.gemini.wire import DETAILS, as_object, inverse, quoted
 from fluxrpc.protocols.media import base64_of
+from fluxrpc.protocols.undo import CUSTOM_INPUT
 from fluxrpc.v1.part_pb2 import Media, ToolCall
 
 __all__ = ["can_fetch", "written_args", "written_media", "written_resolution"]
@@ -48,7 +49,7 @@ def written_args(call: ToolCall) -> tuple[msgspec.Raw, bool]:
     Models write what is no JSON, and JSON that is no object; both can be told from what the call should have been.
     """
     if call.WhichOneof("input") == "custom_text":
-        return _raw({"input": call.custom_text}), True
+        return _raw({CUSTOM_INPUT: call.custom_text}), True
     text = call.arguments_json
     if not text.strip():
         return _EMPTY, True

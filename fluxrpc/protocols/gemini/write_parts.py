@@ -12,7 +12,7 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.envelope import is_replayable
 from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
 from fluxrpc.protocols.gemini.write_media import can_fetch, written_args, written_media, written_resolution
-from fluxrpc.protocols.node import merge_extras, raw
+from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
 from fluxrpc.protocols.turns import Placed
@@ -31,6 +31,8 @@ class PartWriter:
 
     def __init__(self, context: Context, notes: Notes, names: ToolNames) -> None:
         self.own = context.caller is Protocol.GEMINI
+        self.moves_signatures = context.caller not in {None, Protocol.GEMINI}
+        """The caller's protocol has room for signatures on the reasoning only."""
         self._context = context
         self._notes = notes
         self._names = names
@@ -145,7 +147,7 @@ class PartWriter:
 
     def raw(self, part: Part, path: str) -> list[WirePart]:
         """A part that only one protocol knows."""
-        if part.raw.protocol == GEMINI:
+        if part.raw.protocol == GEMINI and as_object(part.raw.body_json) is not None:
             return [msgspec.json.decode(part.raw.body_json, type=dict[str, msgspec.Raw])]
         self._notes.dropped("RAW_PART", path)
         return []
@@ -178,20 +180,26 @@ class PartWriter:
 
     def _document_text(self, document: Document, path: str) -> list[WirePart]:
         texts = [document.title, document.context]
+        others: list[WirePart] = []
         if document.HasField("parts"):
             self._notes.approximated("DOCUMENT_PARTS", f"{path}.parts")
-            texts.extend(part.text for part in document.parts.parts)
+            for number, part in enumerate(document.parts.parts):
+                if part.HasField("text"):
+                    texts.append(part.text)
+                else:
+                    others.extend(self.written(Placed(part=part, path=f"{path}.parts[{number}]")))
         elif document.data_json:
             self._notes.approximated("DOCUMENT_DATA", f"{path}.data_json")
             texts.append(document.data_json)
         else:
             self._notes.approximated("DOCUMENT", f"{path}.text")
             texts.append(document.text)
-        return [{"text": "\n\n".join(filter(None, texts))}]
+        return [{"text": "\n\n".join(filter(None, texts))}, *others]
 
     def _server_part(self, key: str, text: str, path: str) -> list[WirePart]:
-        if key in _SERVER_KEYS:
-            return [{key: raw(text)}]
+        given = as_object(text)
+        if key in _SERVER_KEYS and given is not None:
+            return [{key: given}]
         self._notes.dropped("SERVER_TOOL_HISTORY", path)
         return []
 
@@ -217,10 +225,10 @@ class PartWriter:
 
 def _response(result: ToolResult, text: str) -> Any:
     """`output` and `error` are understood by the model; any other object is the output as a whole."""
-    if result.object_json:
-        response = raw(result.object_json)
-        fields = msgspec.json.decode(response, type=dict[str, msgspec.Raw])
-        return {"error": response} if result.is_error and "error" not in fields else response
+    given = as_object(result.object_json)
+    if given is not None:
+        fields = msgspec.json.decode(given, type=dict[str, msgspec.Raw])
+        return {"error": given} if result.is_error and "error" not in fields else given
     if result.is_error:
         return {"error": text}
     return as_object(text) or {"output": text}

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.finish import written_block
 from fluxrpc.protocols.gemini.grounding import Grounding, written_grounding
@@ -26,13 +27,13 @@ _TRAFFIC_WORDS = inverse(TRAFFIC)
 
 def write_response(response: MessageResponse, context: Context, notes: Notes) -> bytes:
     """See `Translator.write_response`."""
-    del context
+    own = context.target.protocol is Protocol.GEMINI
     body: dict[str, Any] = {}
     refused = [choice.finish for choice in response.choices if choice.finish.prompt_blocked]
     if refused:
-        body["promptFeedback"] = written_feedback(refused[0])
+        body["promptFeedback"] = written_feedback(refused[0], own=own)
     else:
-        body["candidates"] = [_candidate(choice, notes) for choice in response.choices]
+        body["candidates"] = [_candidate(choice, notes, own=own) for choice in response.choices]
     if response.HasField("usage"):
         body["usageMetadata"] = written_usage(response.usage, notes, written_traffic(response))
     body.update(written_head(response))
@@ -58,16 +59,16 @@ def written_traffic(response: MessageResponse) -> str:
     return _TRAFFIC_WORDS.get(response.service_tier, "")
 
 
-def written_feedback(finish: Finish) -> dict[str, Any]:
+def written_feedback(finish: Finish, *, own: bool) -> dict[str, Any]:
     """`promptFeedback` of a refused prompt."""
-    feedback: dict[str, Any] = {"blockReason": written_block(finish)}
+    feedback: dict[str, Any] = {"blockReason": written_block(finish, own=own)}
     if finish.message:
         feedback["blockReasonMessage"] = finish.message
     merge_extras(feedback, finish.extras, GEMINI)
     return feedback
 
 
-def _candidate(choice: Choice, notes: Notes) -> dict[str, Any]:
+def _candidate(choice: Choice, notes: Notes, *, own: bool) -> dict[str, Any]:
     path = f"choices[{choice.index}]"
     parts: list[dict[str, Any]] = []
     texts: list[Offsets | None] = []
@@ -79,11 +80,11 @@ def _candidate(choice: Choice, notes: Notes) -> dict[str, Any]:
             texts.append(Offsets(part.text) if part.text else None)
             parts.append(written)
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": choice.index}
-    write_finish(candidate, choice.finish, notes)
+    write_finish(candidate, choice.finish, notes, own=own)
     logprobs = [each for part in choice.parts for each in part.logprobs]
     if logprobs:
         candidate["logprobsResult"] = written_logprobs(logprobs)
-    grounding = written_grounding(cited, texts, notes)
+    grounding = written_grounding(cited, texts, notes, path)
     if grounding and not any(extra.key in METADATA for extra in choice.extras):
         candidate["groundingMetadata"] = grounding
     notes.foreign_extras(choice.extras, GEMINI, path, "ANSWER_EXTRA")

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import field
 
 from fluxrpc.ir.usage import merge_usage
+from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.grounding import Grounding, written_grounding
 from fluxrpc.protocols.gemini.offsets import Offsets
@@ -46,12 +48,14 @@ class _Choice(msgspec.Struct):
     """How far one candidate has come."""
 
     index: int
-    part: Part | None = None
+    part: Part = field(default_factory=Part)
     kind: str = ""
     pieces: list[Any] = []
     """What came of a part that is held."""
     summary: int = -1
     texts: list[Offsets | None] = []
+    measured: Offsets | None = None
+    """Where the open text is measured."""
     cited: list[Grounding] = []
     finish: Finish | None = None
     extras: list[Extra] = []
@@ -65,7 +69,7 @@ class GeminiEventWriter:
     """See `EventWriter`."""
 
     def __init__(self, context: Context, notes: Notes) -> None:
-        del context
+        self._own = context.target.protocol is Protocol.GEMINI
         self._notes = notes
         self._choices: dict[int, _Choice] = {}
         self._head = MessageResponse()
@@ -103,7 +107,7 @@ class GeminiEventWriter:
         choices = [self._choices[index] for index in sorted(self._choices)]
         refused = [choice.finish for choice in choices if choice.finish and choice.finish.prompt_blocked]
         if refused:
-            body["promptFeedback"] = written_feedback(refused[0])
+            body["promptFeedback"] = written_feedback(refused[0], own=self._own)
         else:
             body["candidates"] = [self._last_of(choice) for choice in choices]
         if self._usage is not None:
@@ -134,7 +138,8 @@ class GeminiEventWriter:
         part.CopyFrom(shell)
         part.extras.extend(event.extras)
         choice.part, choice.kind, choice.pieces, choice.summary = part, kind, [], -1
-        choice.texts.append(Offsets() if kind in {"text", "refusal"} else None)
+        choice.measured = Offsets() if kind in {"text", "refusal"} else None
+        choice.texts.append(choice.measured)
         if kind == "refusal":
             self._notes.approximated("ANSWER_REFUSAL", choice.path)
         way = _TEXTS.get(kind, ())
@@ -160,7 +165,7 @@ class GeminiEventWriter:
         elif kind == "citation":
             choice.cited.append((delta.part_index, delta.citation))
         elif kind == "opaque":
-            self._open(choice).opaque.append(delta.opaque)
+            choice.part.opaque.append(delta.opaque)
         elif kind == "transcript":
             self._notes.dropped("ANSWER_AUDIO", f"{choice.path}.audio.transcript")
         elif kind is not None:
@@ -179,16 +184,11 @@ class GeminiEventWriter:
             + b"}]"
             + self._tail
         )
-        offsets = choice.texts[-1] if choice.texts else None
-        if offsets is not None:
-            offsets.feed(text)
-
-    def _open(self, choice: _Choice) -> Part:
-        choice.part = Part() if choice.part is None else choice.part
-        return choice.part
+        if choice.measured is not None:
+            choice.measured.feed(text)
 
     def _stop(self, choice: _Choice, stop: PartStop, frames: list[bytes]) -> None:
-        part = self._open(choice)
+        part = choice.part
         if choice.kind in _TEXTS:
             self._end_text(choice, part, frames)
             return
@@ -232,12 +232,13 @@ class GeminiEventWriter:
             "content": {"parts": [{"text": ""}], "role": "model"},
             "index": choice.index,
         }
+        path = f"choices[{choice.index}]"
         finish = choice.finish or Finish(choice_index=choice.index)
-        write_finish(candidate, finish, self._notes)
-        grounding = written_grounding(choice.cited, choice.texts, self._notes)
+        write_finish(candidate, finish, self._notes, own=self._own)
+        grounding = written_grounding(choice.cited, choice.texts, self._notes, path)
         if grounding and not any(extra.key in METADATA for extra in choice.extras):
             candidate["groundingMetadata"] = grounding
-        self._notes.foreign_extras(choice.extras, GEMINI, f"choices[{choice.index}]", "ANSWER_EXTRA")
+        self._notes.foreign_extras(choice.extras, GEMINI, path, "ANSWER_EXTRA")
         merge_extras(candidate, choice.extras, GEMINI)
         merge_extras(candidate, finish.extras, GEMINI)
         return candidate

@@ -27,6 +27,12 @@ _SHOWN = {
     msg.REASONING_DISPLAY_DETAILED_SUMMARY: True,
     msg.REASONING_DISPLAY_FULL: True,
 }
+_WISHES = (
+    ("mode", "REASONING_MODE"),
+    ("effort", "REASONING_EFFORT"),
+    ("budget_tokens", "REASONING_BUDGET"),
+    ("display", "REASONING_DISPLAY"),
+)
 _EXACT_DISPLAYS = frozenset({
     msg.REASONING_DISPLAY_UNSPECIFIED, msg.REASONING_DISPLAY_OMITTED, msg.REASONING_DISPLAY_SUMMARY,
 })  # fmt: skip
@@ -43,6 +49,9 @@ def write_thinking(request: MessageRequest, context: Context, notes: Notes) -> d
     reasoning = request.reasoning
     own = context.caller is Protocol.GEMINI
     thinking: dict[str, Any] = {}
+    if not (context.target.gates.takes_level or context.target.gates.takes_budget):
+        _note_unable(reasoning, notes)
+        return thinking
     if reasoning.mode == msg.REASONING_MODE_BETWEEN_TOOLS:
         notes.approximated("REASONING_MODE", "reasoning.mode")
     if is_off(reasoning):
@@ -59,6 +68,15 @@ def write_thinking(request: MessageRequest, context: Context, notes: Notes) -> d
     if reasoning.display not in _EXACT_DISPLAYS:
         notes.approximated("REASONING_DISPLAY", "reasoning.display")
     return thinking
+
+
+def _note_unable(reasoning: ReasoningOptions, notes: Notes) -> None:
+    """The model does not think."""
+    if is_off(reasoning):
+        return
+    for name, code in _WISHES:
+        if any(field.name == name for field, _ in reasoning.ListFields()):
+            notes.dropped(code, f"reasoning.{name}", "this model does not think")
 
 
 def _written_off(context: Context, notes: Notes) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.schema import GEMINI_JSON_SCHEMA, GEMINI_SCHEMA, convert
 from fluxrpc.protocols.tool_names import ToolNames
+from fluxrpc.protocols.undo import CUSTOM_INPUT
 from fluxrpc.v1 import tool_pb2
 from fluxrpc.v1.message_pb2 import MessageRequest, Tool
 
@@ -24,7 +25,9 @@ _ANY = re.compile(r".*", re.DOTALL)
 _SERVER_KEYS = inverse(SERVER_KINDS)
 _MODE_WORDS = inverse(TOOL_MODES)
 _SERVER_OPTIONS = ("max_uses", "allowed_domains", "blocked_domains", "user_location", "context_size")
-_CUSTOM_SCHEMA = raw('{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}')
+_CUSTOM_SCHEMA = raw(
+    f'{{"type":"object","properties":{{"{CUSTOM_INPUT}":{{"type":"string"}}}},"required":["{CUSTOM_INPUT}"]}}'
+)
 _DECIDES = frozenset({tool_pb2.TOOL_CHOICE_MODE_UNSPECIFIED, tool_pb2.TOOL_CHOICE_MODE_AUTO})
 
 
@@ -62,7 +65,7 @@ class _Tools:
             self._notes.dropped("PROVIDER_TOOL", path)
 
     def _add_function(self, tool: Tool, path: str) -> None:
-        function, path = tool.function, f"{path}.function"
+        base, function, path = path, tool.function, f"{path}.function"
         wire: dict[str, Any] = {"name": self._names.written(function.name, f"{path}.name")}
         if function.description:
             wire["description"] = function.description
@@ -75,20 +78,20 @@ class _Tools:
             if text:
                 wire[key] = raw(convert(text, function.dialect, profile, self._notes, code=code, path=f"{path}.{name}"))
         if function.HasField("defer_loading") or function.allowed_callers:
-            self._notes.dropped("TOOL_DEFERRAL", path)
-        self._declare(tool, wire, path)
+            self._notes.dropped("TOOL_DEFERRAL", base)
+        self._declare(tool, wire, base)
 
     def _add_custom(self, tool: Tool, path: str) -> None:
-        custom, path = tool.custom, f"{path}.custom"
+        base, custom, path = path, tool.custom, f"{path}.custom"
         self._context.custom_tools.add(custom.name)
-        self._notes.emulated("CUSTOM_TOOL", path)
+        self._notes.emulated("CUSTOM_TOOL", base)
         if custom.grammar:
             self._notes.dropped("TOOL_GRAMMAR", f"{path}.grammar")
         wire: dict[str, Any] = {"name": self._names.written(custom.name, f"{path}.name")}
         if custom.description:
             wire["description"] = custom.description
         wire["parametersJsonSchema"] = _CUSTOM_SCHEMA
-        self._declare(tool, wire, path)
+        self._declare(tool, wire, base)
 
     def _declare(self, tool: Tool, wire: dict[str, Any], path: str) -> None:
         merge_extras(wire, tool.extras, GEMINI)
@@ -96,27 +99,27 @@ class _Tools:
         self.declarations.append(wire)
 
     def _add_server(self, tool: Tool, path: str) -> None:
-        server, path = tool.server, f"{path}.server"
+        base, server, path = path, tool.server, f"{path}.server"
         is_ours = server.kind_raw in SERVER_KINDS or any(extra.protocol == GEMINI for extra in tool.extras)
         key = server.kind_raw if is_ours else _SERVER_KEYS.get(server.kind)
         if key is None:
-            self._notes.dropped("SERVER_TOOL", path)
+            self._notes.dropped("SERVER_TOOL", base)
             return
         for name in _SERVER_OPTIONS:
             if any(field.name == name for field, _ in server.ListFields()):
                 self._notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.{name}")
-        self._notes.foreign_extras(tool.extras, GEMINI, path, "SERVER_TOOL_OPTIONS")
+        self._notes.foreign_extras(tool.extras, GEMINI, base, "SERVER_TOOL_OPTIONS")
         self._add_other(tool, {})
         self.others[-1].setdefault(key, {})
 
     def _add_mcp(self, tool: Tool, path: str) -> None:
-        server, path = tool.mcp, f"{path}.mcp"
+        base, server, path = path, tool.mcp, f"{path}.mcp"
         transport: dict[str, Any] = {"url": server.url}
         if server.authorization_token:
             transport["headers"] = {"Authorization": f"Bearer {server.authorization_token}"}
         if server.allowed_tools:
             self._notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.allowed_tools")
-        self._notes.foreign_extras(tool.extras, GEMINI, path, "SERVER_TOOL_OPTIONS")
+        self._notes.foreign_extras(tool.extras, GEMINI, base, "SERVER_TOOL_OPTIONS")
         wire = {"name": server.name, "streamableHttpTransport": transport}
         merge_extras(wire, tool.extras, GEMINI)
         self.others.append({"mcpServers": [wire]})
@@ -147,7 +150,7 @@ def write_tool_choice(
 ) -> None:
     """`toolConfig.functionCallingConfig`, and what is emulated for want of a field."""
     own = context.caller is Protocol.GEMINI
-    if request.HasField("parallel_tool_calls") and not request.parallel_tool_calls:
+    if request.tools and request.HasField("parallel_tool_calls") and not request.parallel_tool_calls:
         context.single_call = True
         notes.emulated("PARALLEL_TOOL_CALLS", "parallel_tool_calls")
     if request.HasField("max_tool_calls"):
