@@ -16,7 +16,7 @@ from msgspec import Struct
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.anthropic.draft import Block, Draft
 from fluxrpc.protocols.anthropic.words import ANTHROPIC, CONTINUED
-from fluxrpc.protocols.anthropic.write_parts import Written, block_of, content_of, parts_of, plain_text
+from fluxrpc.protocols.anthropic.write_parts import Written, block_of, parts_of, plain_text
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.turns import Placed, Turn, leading_instructions, settled
 from fluxrpc.v1.message_pb2 import (
@@ -55,7 +55,7 @@ class _Said(Struct, kw_only=True):
     path: str
     messages: list[Message]
     is_string: bool = False
-    """The caller's content was a string."""
+    """The content was a string, not a list of parts; it stays one."""
 
 
 def write_conversation(draft: Draft) -> None:
@@ -84,13 +84,11 @@ def _write_system(draft: Draft, messages: Sequence[Message]) -> None:
         blocks.extend(_instructions(draft, message, f"messages[{index}]"))
         _note_message(draft, message, f"messages[{index}]")
     blocks.extend({"type": "text", "text": sentence} for sentence in draft.sentences)
-    if draft.exact:
-        if len(messages) == 1 and not messages[0].parts and not draft.sentences:
-            draft.body["system"] = messages[0].text
-        elif blocks:
-            draft.body["system"] = blocks
+    if draft.exact and not blocks and messages:
+        draft.body["system"] = ""
     elif blocks:
-        draft.body["system"] = content_of(blocks)
+        is_string = len(blocks) == 1 and _is_string(messages) and plain_text(blocks[0]) is not None
+        draft.body["system"] = blocks[0]["text"] if is_string else blocks
 
 
 def _instructions(draft: Draft, message: Message, path: str) -> list[Written]:
@@ -124,6 +122,7 @@ def _said(draft: Draft, turn: Turn) -> _Said:
         blocks=[block for block in blocks if block is not None],
         path=turn.path,
         messages=turn.messages,
+        is_string=_is_string(turn.messages),
     )
 
 
@@ -148,7 +147,7 @@ def _exact(draft: Draft, messages: Sequence[Message], first: int) -> list[_Said]
                     blocks=kept,
                     path=path,
                     messages=[message],
-                    is_string=not message.parts,
+                    is_string=_is_string([message]),
                 )
             )
     return said
@@ -256,15 +255,17 @@ def _add_documents(draft: Draft, said: list[_Said]) -> None:
 
 def _written(draft: Draft, said: _Said) -> Block:
     content: Any = said.blocks
-    if not draft.exact:
-        content = content_of(said.blocks)
-    elif said.is_string:
-        content = said.blocks[0]["text"] if said.blocks else ""
+    if said.is_string and len(said.blocks) < 2:
+        content = plain_text(said.blocks[0]) if said.blocks else ""
     message: Block = {"role": said.role, "content": content}
     if len(said.messages) == 1 or draft.exact:
         extras = [extra for each in said.messages for extra in each.extras if extra.key != CONTINUED]
         merge_extras(message, extras, ANTHROPIC)
     return message
+
+
+def _is_string(messages: Sequence[Message]) -> bool:
+    return len(messages) == 1 and not messages[0].parts
 
 
 def _note_message(draft: Draft, message: Message, path: str) -> None:

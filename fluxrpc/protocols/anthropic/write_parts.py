@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import msgspec
 
@@ -25,7 +24,7 @@ from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_TOOL, Role
 from fluxrpc.v1.part_pb2 import Part
 from fluxrpc.v1.protocol_pb2 import OpaqueState
 
-__all__ = ["block_of", "content_of", "parts_of", "plain_text"]
+__all__ = ["block_of", "parts_of", "plain_text"]
 
 Written = Block | msgspec.Raw | None
 _Write = Callable[[Draft, Part, str, Role.ValueType], Written]
@@ -46,13 +45,6 @@ def block_of(draft: Draft, part: Part, path: str, role: Role.ValueType) -> Writt
     if part.opaque and kind not in _KEEPS_STATE:
         draft.notes.dropped("REASONING_STATE", f"{path}.opaque")
     return block
-
-
-def content_of(blocks: list[Written]) -> Any:
-    """A string where there is just one plain text, as everyone writes it; else the blocks."""
-    if len(blocks) == 1 and (text := plain_text(blocks[0])) is not None:
-        return text
-    return blocks
 
 
 def plain_text(block: Written) -> str | None:
@@ -260,12 +252,10 @@ def _tool_call(draft: Draft, part: Part, path: str, _role: Role.ValueType) -> Wr
 def _tool_result(draft: Draft, part: Part, path: str, _role: Role.ValueType) -> Written:
     result = part.tool_result
     block: Block = {"type": "tool_result", "tool_use_id": draft.call_id(result.call_id)}
-    if draft.exact and result.HasField("parts"):
-        block["content"] = _result_blocks(draft, result, path)
-    elif result.HasField("parts"):
+    if result.HasField("parts"):
         blocks = _result_blocks(draft, result, path)
-        if blocks:
-            block["content"] = content_of(blocks)
+        if blocks or draft.exact:
+            block["content"] = blocks
     elif result.WhichOneof("output") is not None:
         block["content"] = result.text or result.object_json
     if result.HasField("is_error"):
