@@ -17,6 +17,7 @@ from fluxrpc.config.values import (
     Address,
     Bytes,
     Count,
+    DialectName,
     Factor,
     Flag,
     FromZero,
@@ -329,8 +330,8 @@ class ServiceSettings:
     """The base URL of each protocol that it speaks, with or without version suffix."""
     auth: AuthStyle = AuthStyle.PROTOCOL
     http: HttpSettings = HttpSettings()
-    dialect: Name | None = None
-    """openai: which copy of that protocol it speaks, such as `deepseek`; null: what its base URL tells."""
+    dialect: DialectName | None = None
+    """openai: which copy of that protocol it speaks (`plain`: the old fields and no more); null: as its host tells."""
     anthropic_version: Name | None = None
     """anthropic: the version of the protocol (`anthropic-version`); null: the usual one."""
     include_usage: Flag = True

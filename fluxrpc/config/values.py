@@ -14,11 +14,13 @@ from typing import Annotated
 
 from fluxrpc.config.nodes import Kind, ScalarNode
 from fluxrpc.protocols.base_url import check_base_url
+from fluxrpc.protocols.dialects import dialect_rows
 
 __all__ = [
     "Address",
     "Bytes",
     "Count",
+    "DialectName",
     "Digest",
     "Factor",
     "Flag",
@@ -49,6 +51,7 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _SIZE = re.compile(r"([0-9]{1,20})(B|KiB|MiB|GiB)")  # the interpreter refuses to convert thousands of digits
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+_DIALECTS = tuple(filter(None, (*(row.name for row in dialect_rows()), "plain")))
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -210,6 +213,14 @@ def check_url(url: str, *, allow_password: bool = False) -> None:
         raise Unfit(str(error)) from None
 
 
+def read_dialect(node: ScalarNode) -> str:
+    """The name of a copy of the OpenAI protocol."""
+    name = read_name(node)
+    if name not in _DIALECTS:
+        raise Unfit(f"expected one of {', '.join(_DIALECTS)}")
+    return name
+
+
 def read_digest(node: ScalarNode) -> bytes:
     """The SHA-256 of a token in hexadecimal."""
     if not isinstance(node.value, str) or not _DIGEST.fullmatch(node.value):
@@ -241,4 +252,5 @@ Seconds = Annotated[float, _duration(zero=False)]
 SecondsFromZero = Annotated[float, _duration(zero=True)]
 Bytes = Annotated[int, read_bytes_size]
 ListenAddress = Annotated[Address, read_address]
+DialectName = Annotated[str, read_dialect]
 Digest = Annotated[bytes, read_digest]

@@ -6,11 +6,15 @@ A `Target` depends on the route and the protocol alone: it is made once for both
 from __future__ import annotations
 
 from fluxrpc.clock import WallClock
+from fluxrpc.errors import NotExpressible
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
+from fluxrpc.protocols.capability import missing, requires
 from fluxrpc.protocols.context import Target
+from fluxrpc.protocols.dialects import dialect_of
 from fluxrpc.protocols.gates import gates_of, overridden
 from fluxrpc.routing.route import Route
+from fluxrpc.routing.service_endpoint import Service
 
 
 def bridge_to(
@@ -25,13 +29,31 @@ def bridge_to(
     target = route.prepared.get(protocol)
     if not isinstance(target, Target):
         target = route.prepared[protocol] = _target(route, protocol)
+    if strict:
+        _check_capabilities(request, route)
     now = 0 if request.protocol == protocol else int(wall_clock())
     return open_bridge(request, target, strict=strict, now=now)
+
+
+def _check_capabilities(request: CallerRequest, route: Route) -> None:
+    lacking = missing(requires(request.read().message), route.capabilities)
+    if lacking:
+        words = ", ".join(lacking)
+        raise NotExpressible(
+            f"route {route.desc.name} ({route.desc.model}) cannot do what the request needs: {words}",
+            detail=f"lacks {words}",
+        )
 
 
 def bare_target(protocol: Protocol, model: str) -> Target:
     """The target for a model of which nothing is configured."""
     return Target(protocol=protocol, model=model, gates=gates_of(protocol, model))
+
+
+def _dialect(service: Service, protocol: Protocol) -> str:
+    if protocol is not Protocol.OPENAI:
+        return ""
+    return dialect_of(service.base_urls[protocol]) if service.dialect is None else service.dialect
 
 
 def _target(route: Route, protocol: Protocol) -> Target:
@@ -42,7 +64,7 @@ def _target(route: Route, protocol: Protocol) -> Target:
         model=desc.model,
         gates=overridden(gates_of(protocol, desc.model, service.anthropic_version), desc.gates),
         version=service.anthropic_version,
-        dialect=service.dialect or "",
+        dialect=_dialect(service, protocol),
         service=service.name,
         force_usage=service.wire_options.force_usage,
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fluxrpc.protocols.base import Protocol
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "fluxrpc"
 
@@ -128,7 +130,7 @@ def test_only_the_command_knows_the_simulator(imports: dict[str, set[str]]) -> N
 
 
 def test_protocols_are_strangers_to_each_other(imports: dict[str, set[str]]) -> None:
-    folders = {f"fluxrpc.protocols.{path.parent.name}" for path in PACKAGE.glob("protocols/*/__init__.py")}
+    folders = {f"fluxrpc.protocols.{protocol}" for protocol in Protocol}
     assert [
         f"{module} imports {other}"
         for module, names in imports.items()

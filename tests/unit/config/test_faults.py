@@ -56,6 +56,13 @@ FAULTS = [
             "|f.yaml:2: models.fast.routes[0].gates.prefill: expected true or false, but YAML reads 1 as a whole number"
         ),
     ),
+    (
+        config(services=A[:-1] + ", dialect: deepsek}"),
+        (
+            "f.yaml:1: services.a.dialect: expected one of openai, azure, deepseek, vllm, openrouter, google, litellm, "
+            "mistral, groq, xai, together, fireworks, ollama, plain"
+        ),
+    ),
     (config("log: {level: loud}"), "f.yaml:3: log.level: expected one of debug, info, warning, error"),
     (
         config("log: {level: off}"),
