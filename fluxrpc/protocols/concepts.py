@@ -64,6 +64,7 @@ _ROWS = (
     Concept("EXTRA_FIELD", "fields that one protocol knows"),
     Concept("COMPACTION", "compacted history"),
     # --- tools ---
+    Concept("TOOLS", "tools that the caller runs"),
     Concept("TOOL_NAME", "tool names beyond the common rules", semantic=False),
     Concept("TOOL_STRICT", "arguments that must match their schema", semantic=False),
     Concept("TOOL_SCHEMA", "keywords of argument schemas"),

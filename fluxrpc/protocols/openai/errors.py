@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -44,6 +47,60 @@ def write_error(status: int, message: str, code: str) -> bytes:
 _TYPES = {429: "rate_limit_error", 403: "permission_error"}
 
 
+class _Said(NamedTuple):
+    """How an error is said: HTTP status (0: as it was met), `type`, `code`."""
+
+    status: int
+    kind: str
+    code: str | None = None
+
+
+_INVALID = "invalid_request_error"
+_BY_DETAIL: Mapping[str, _Said] = {
+    "CONTEXT_LENGTH_EXCEEDED": _Said(400, _INVALID, "context_length_exceeded"),
+    "CONTENT_REFUSED": _Said(400, _INVALID, "content_policy_violation"),
+    "RATE_LIMITED": _Said(429, "rate_limit_error", "rate_limit_exceeded"),
+    "CREDENTIAL_REJECTED": _Said(401, _INVALID, "invalid_api_key"),
+    "QUOTA_SPENT": _Said(429, "insufficient_quota", "insufficient_quota"),
+    "MODEL_NOT_FOUND": _Said(404, _INVALID, "model_not_found"),
+    "PROVIDER_OVERLOADED": _Said(503, "service_unavailable_error", "server_is_overloaded"),
+}
+"""By the verdict's word."""
+_BY_STATUS: Mapping[int, _Said] = {
+    401: _Said(401, _INVALID, "invalid_api_key"),
+    402: _Said(429, "insufficient_quota", "insufficient_quota"),
+    403: _Said(403, "permission_error"),
+    404: _Said(404, _INVALID),
+    409: _Said(409, "conflict"),
+    429: _Said(429, "rate_limit_error", "rate_limit_exceeded"),
+    498: _Said(400, _INVALID, "content_policy_violation"),
+    503: _Said(503, "service_unavailable_error", "server_is_overloaded"),
+    529: _Said(503, "service_unavailable_error", "server_is_overloaded"),
+}
+"""By the status, where the verdict has no word of its own here; 529 is Anthropic's, 498 Cohere's."""
+
+
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
-    raise NotImplementedError
+    said = _BY_DETAIL.get(error.detail) or _BY_STATUS.get(error.http_status) or _plain(error.http_status)
+    body = {"message": error.message, "type": said.kind, "param": error.param or None, "code": said.code}
+    headers = []
+    if error.request_id:
+        headers.append(("x-request-id", error.request_id))
+    if said.kind == "insufficient_quota":
+        headers.append(("x-should-retry", "false"))
+    elif error.retry_after_seconds is not None:
+        headers.append(("retry-after", str(math.ceil(error.retry_after_seconds))))
+    return NativeErrorBody(
+        protocol=Protocol.OPENAI,
+        http_status=said.status,
+        headers=tuple(headers),
+        body=msgspec.json.encode({"error": body}),
+    )
+
+
+def _plain(status: int) -> _Said:
+    """A status without words: SDKs tell only the caller's faults (4xx) from the provider's."""
+    if 400 <= status < 500:
+        return _Said(status, _INVALID)
+    return _Said(max(status, 500), "server_error")

@@ -1,7 +1,10 @@
-"""Why a choice of OpenAI Chat Completions ended."""
+"""Why a choice of OpenAI Chat Completions ended, in both directions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1 import response_pb2 as pb
 
 _REASONS: dict[str, pb.FinishReason.ValueType] = {
@@ -10,6 +13,19 @@ _REASONS: dict[str, pb.FinishReason.ValueType] = {
     "tool_calls": pb.FINISH_REASON_TOOL_CALLS,
     "function_call": pb.FINISH_REASON_TOOL_CALLS,
     "content_filter": pb.FINISH_REASON_CONTENT_FILTER,
+}
+_EXACT: Mapping[pb.FinishReason.ValueType, str] = {
+    pb.FINISH_REASON_STOP: "stop",
+    pb.FINISH_REASON_STOP_SEQUENCE: "stop",
+    pb.FINISH_REASON_LENGTH: "length",
+    pb.FINISH_REASON_TOOL_CALLS: "tool_calls",
+    pb.FINISH_REASON_CONTENT_FILTER: "content_filter",
+}
+_NEAREST: Mapping[pb.FinishReason.ValueType, str] = {
+    pb.FINISH_REASON_CONTEXT_WINDOW: "length",
+    pb.FINISH_REASON_CONTINUE: "length",
+    pb.FINISH_REASON_REFUSAL: "content_filter",
+    pb.FINISH_REASON_RECITATION: "content_filter",
 }
 
 
@@ -21,3 +37,19 @@ def finish_reason(word: str, *, has_calls: bool = False, has_refusal: bool = Fal
     if reason == pb.FINISH_REASON_STOP and has_calls:
         return pb.FINISH_REASON_TOOL_CALLS
     return reason
+
+
+def finish_word(finish: pb.Finish, notes: Notes, *, has_refusal: bool) -> str:
+    """The word for how a choice ended; SDKs know five. A refusal in the model's own words is a `stop`."""
+    path = f"choices[{finish.choice_index}].finish"
+    if finish.matched_stop:
+        notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
+    if finish.message or finish.category:
+        notes.dropped("FINISH_DETAILS", f"{path}.message")
+    if has_refusal and finish.reason == pb.FINISH_REASON_REFUSAL:
+        return "stop"
+    word = _EXACT.get(finish.reason)
+    if word is None:
+        notes.approximated("FINISH_REASON", f"{path}.reason")
+        word = _NEAREST.get(finish.reason, "stop")
+    return word

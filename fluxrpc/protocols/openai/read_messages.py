@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from fluxrpc.protocols.node import Node
+from fluxrpc.protocols.node import SPELLING, Node
 from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.openai.read_parts import read_content
 from fluxrpc.protocols.openai.reasoning_fields import REASONING_FIELDS, ReasoningFields, signature_of, thought_of
@@ -145,8 +145,8 @@ class MessageReader:
         message.parts.append(Part(tool_result=result))
 
 
-def read_call(node: Node) -> Part:
-    """One of `tool_calls`, of a request or an answer."""
+def read_call(node: Node, *, is_answer: bool = False) -> Part:
+    """One of `tool_calls`. Answers are written in one spelling, so theirs is not kept."""
     spelled = Spelled()
     part = Part(tool_call=ToolCall(id=spelled.text(node, "id")))
     call = part.tool_call
@@ -168,9 +168,9 @@ def read_call(node: Node) -> Part:
     state = _take_signature(node, spelled)
     if state is not None:
         part.opaque.append(state)
-    part.extras.extend(inner.extras(OPENAI, f"{key}."))
-    part.extras.extend(node.extras(OPENAI))
-    part.extras.extend(spelled)
+    part.extras.extend(inner.extras(OPENAI, f"{key}.", nulls=not is_answer))
+    part.extras.extend(node.extras(OPENAI, nulls=not is_answer))
+    part.extras.extend(extra for extra in spelled if not (is_answer and extra.key.startswith(SPELLING)))
     return part
 
 

@@ -97,7 +97,7 @@ def _read_limits(node: Node, request: MessageRequest, spelled: Spelled) -> None:
         spelled.add("stop", json_of(request.stop_sequences[0]))
 
 
-def _set(request: MessageRequest, name: str, value: float | bool | None) -> None:
+def _set(request: MessageRequest, name: str, value: float | None) -> None:
     if value is not None:
         setattr(request, name, value)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fluxrpc.protocols.counters import usage, whole
-from fluxrpc.v1.usage_pb2 import Usage
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.openai.words import MODALITY, OPENAI
+from fluxrpc.v1.protocol_pb2 import Extra
+from fluxrpc.v1.usage_pb2 import MODALITY_AUDIO, MODALITY_IMAGE, MODALITY_TEXT, ModalityTokens, Usage
 
 
 class _PromptDetails(msgspec.Struct):
@@ -33,6 +37,15 @@ class WireUsage(msgspec.Struct):
 
 USAGE = msgspec.json.Decoder(WireUsage)
 
+_PROMPT, _COMPLETION = "prompt_tokens_details", "completion_tokens_details"
+_MODALITIES: Mapping[str, Any] = {
+    "audio_tokens": MODALITY_AUDIO,
+    "image_tokens": MODALITY_IMAGE,
+    "text_tokens": MODALITY_TEXT,
+}
+_KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"})
+_KNOWN_DETAILS = frozenset({"cached_tokens", "cache_write_tokens", "reasoning_tokens", *_MODALITIES})
+
 
 def to_usage(wire: WireUsage) -> Usage:
     """The counters in our words."""
@@ -47,3 +60,92 @@ def to_usage(wire: WireUsage) -> Usage:
         cache_write=prompt.cache_write_tokens,
         reasoning=completion.reasoning_tokens,
     )
+
+
+def usage_of(value: Any) -> Usage | None:
+    """All counters of a decoded `usage`, the unknown ones as extras; None where it is none.
+
+    Odd counters are unknown: they are good to know, and no reason to refuse an answer.
+    """
+    if not isinstance(value, dict) or not value:
+        return None
+    details = {key: found for key in (_PROMPT, _COMPLETION) if isinstance(found := value.get(key), dict)}
+    prompt, completion = details.get(_PROMPT, {}), details.get(_COMPLETION, {})
+    cached = prompt.get("cached_tokens")
+    found = usage(
+        whole(value.get("prompt_tokens")),
+        whole(value.get("completion_tokens")),
+        total_tokens=whole(value.get("total_tokens")),
+        cache_read=value.get("prompt_cache_hit_tokens") if cached is None else cached,
+        cache_write=prompt.get("cache_write_tokens"),
+        reasoning=completion.get("reasoning_tokens"),
+    )
+    found.input_modalities.extend(_modalities(prompt))
+    found.output_modalities.extend(_modalities(completion))
+    found.extras.extend(_extras(value, _KNOWN | details.keys(), ""))
+    for key, inner in details.items():
+        found.extras.extend(_extras(inner, _KNOWN_DETAILS, f"{key}."))
+    return found
+
+
+def write_usage(known: Usage, notes: Notes) -> dict[str, Any]:
+    """`usage`: the three totals, which are demanded, and of the rest what is known."""
+    total = known.input_tokens + known.output_tokens
+    written: dict[str, Any] = {
+        "prompt_tokens": known.input_tokens,
+        "completion_tokens": known.output_tokens,
+        "total_tokens": known.total_tokens if known.HasField("total_tokens") else total,
+    }
+    prompt = _details(known, {"cache_read_tokens": "cached_tokens", "cache_write_tokens": "cache_write_tokens"})
+    prompt |= _modality_counts(known.input_modalities)
+    completion = _details(known, {"reasoning_tokens": "reasoning_tokens"}) | _modality_counts(known.output_modalities)
+    if prompt:
+        written[_PROMPT] = prompt
+    if completion:
+        written[_COMPLETION] = completion
+    for extra in known.extras:
+        if extra.protocol == OPENAI:
+            *way, last = extra.key.split(".")
+            owner = written
+            for step in way:
+                owner = owner.setdefault(step, {})
+            owner.setdefault(last, msgspec.Raw(extra.value_json.encode()))
+    if any(field.name in _UNSAYABLE for field, _ in known.ListFields()) or _has_foreign(known):
+        notes.dropped("USAGE_DETAIL", "usage")
+    return written
+
+
+_UNSAYABLE = frozenset({"cache_writes", "tool_use_input_tokens", "web_search_requests", "web_fetch_requests"})
+
+
+def _details(known: Usage, names: Mapping[str, str]) -> dict[str, int]:
+    return {
+        theirs: getattr(known, ours)
+        for ours, theirs in names.items()
+        if known.HasField(ours)  # type: ignore[arg-type]  # the tables hold field names
+    }
+
+
+def _modalities(details: Mapping[str, Any]) -> list[ModalityTokens]:
+    counts = [(modality, whole(details.get(key))) for key, modality in _MODALITIES.items()]
+    return [ModalityTokens(modality=modality, tokens=count) for modality, count in counts if count is not None]
+
+
+def _modality_counts(counts: Any) -> dict[str, int]:
+    words = [(MODALITY.say(count.modality), count.tokens) for count in counts]
+    return {f"{word}_tokens": tokens for word, tokens in words if word}
+
+
+def _has_foreign(known: Usage) -> bool:
+    modalities = (*known.input_modalities, *known.output_modalities)
+    return any(not MODALITY.say(count.modality) for count in modalities) or any(
+        extra.protocol != OPENAI for extra in known.extras
+    )
+
+
+def _extras(fields: Mapping[str, Any], known: frozenset[str], prefix: str) -> list[Extra]:
+    return [
+        Extra(protocol=OPENAI, key=prefix + key, value_json=msgspec.json.encode(value).decode())
+        for key, value in fields.items()
+        if key not in known and value is not None
+    ]

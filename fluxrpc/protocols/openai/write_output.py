@@ -200,7 +200,7 @@ def _can_switch_on(writing: Writing) -> bool:
 
 
 def _write_object(writing: Writing, body: Fields, word: str) -> None:
-    """OpenRouter's `reasoning`. https://openrouter.ai/docs/use-cases/reasoning-tokens"""
+    """OpenRouter's `reasoning`. See https://openrouter.ai/docs/use-cases/reasoning-tokens ."""
     options = writing.request.reasoning
     fields: Fields = {"effort": word} if word else {}
     if not word and options.budget_tokens > 0:

@@ -67,10 +67,11 @@ def write_request(request: MessageRequest, context: Context, notes: Notes) -> Wi
 def _write_limits(writing: Writing, body: Fields) -> None:
     request = writing.request
     if request.HasField("max_output_tokens"):
-        is_old = "max_tokens" in writing.spelt and not writing.gates.is_reasoning
-        field = "max_tokens" if is_old else writing.gates.max_tokens_field
-        if not is_old:
-            writing.gone.add("max_tokens")
+        field = writing.gates.max_tokens_field
+        if writing.gates.is_reasoning:
+            writing.gone.add("max_tokens")  # refused, even at the side of the new field
+        elif writing.is_spelt("max_tokens"):
+            field = "max_tokens"
         body[field] = request.max_output_tokens
     stops = list(request.stop_sequences)
     if not stops:
@@ -126,7 +127,7 @@ def _write_envelope(writing: Writing, body: Fields) -> None:
     if request.end_user_id:
         if len(request.end_user_id) > _MAX_ID_CHARACTERS and not writing.is_own:
             notes.dropped("END_USER_ID", "end_user_id")
-        elif writing.spelt.isdisjoint({"user"}) or "safety_identifier" in writing.spelt or "user" in body:
+        elif not writing.is_spelt("user"):
             body["safety_identifier" if is_original else "user"] = request.end_user_id
     if request.metadata:
         _write_metadata(writing, body, is_original=is_original)

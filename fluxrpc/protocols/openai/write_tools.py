@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluxrpc.protocols.node import raw
-from fluxrpc.protocols.openai.words import CONTEXT_SIZE, OPENAI, SYNTAX, TOOL_CHOICE
+from fluxrpc.protocols.openai.words import CONTEXT_SIZE, SYNTAX, TOOL_CHOICE
 from fluxrpc.protocols.openai.writing import Writing
 from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, convert
 from fluxrpc.v1.message_pb2 import Tool
@@ -13,10 +13,8 @@ from fluxrpc.v1.tool_pb2 import (
     GRAMMAR_SYNTAX_UNSPECIFIED,
     SERVER_TOOL_KIND_WEB_SEARCH,
     TOOL_CHOICE_MODE_AUTO,
-    TOOL_CHOICE_MODE_NONE,
     TOOL_CHOICE_MODE_OTHER,
     TOOL_CHOICE_MODE_REQUIRED,
-    TOOL_CHOICE_MODE_UNSPECIFIED,
     TOOL_CHOICE_MODE_VALIDATED,
     CustomTool,
     FunctionTool,

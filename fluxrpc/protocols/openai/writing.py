@@ -52,6 +52,10 @@ class Writing:
         """The name of a tool as it is written."""
         return name if self.is_own else self._names.written(name, path)
 
+    def is_spelt(self, key: str) -> bool:
+        """Whether a field of the body only spelt what the IR says otherwise."""
+        return any(extra.key == SPELLING + key for extra in self.request.extras if extra.protocol == OPENAI)
+
     def merge(self, fields: dict[str, Any], extras: Iterable[Extra], path: str) -> None:
         """Give a node its extras of this protocol back, and note the others."""
         merge_extras(fields, extras, OPENAI)
