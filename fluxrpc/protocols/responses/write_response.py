@@ -46,6 +46,8 @@ def belongs_to_message(part: Part) -> bool:
 
 def is_same_message(before: Part, part: Part) -> bool:
     """Whether two pieces that follow each other belong to one message."""
+    if before.opaque:  # its state goes behind it
+        return False
     return (before.item_id, before.phase, before.phase_raw) == (part.item_id, part.phase, part.phase_raw)
 
 
