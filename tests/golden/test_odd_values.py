@@ -15,7 +15,9 @@ import pytest
 
 from fluxrpc.errors import AttemptError
 from fluxrpc.protocols.base import AnswerStream, Protocol, StreamOptions
-from fluxrpc.protocols.registry import NATIVE, TYPED
+from fluxrpc.protocols.context import Context, Target
+from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
+from fluxrpc.v1.message_pb2 import MessageRequest
 
 VECTORS = Path(__file__).parent / "native_streams.jsonl"
 CASES = [json.loads(line) for line in VECTORS.read_text(encoding="utf-8").splitlines()]
@@ -77,9 +79,9 @@ def read_through(stream: AnswerStream, body: bytes) -> None:
 def test_no_odd_value_breaks_a_reader(case: dict[str, Any]) -> None:
     protocol = Protocol(case["protocol"])
     events = case["upstream"].encode().split(b"\n\n")
-    typed = [TYPED[protocol].read_stream] if protocol in TYPED else []
+    context = Context(caller=None, target=Target(protocol=protocol, model="m"), request=MessageRequest(), stream=True)
     for at, event in enumerate(events):
         for odd in with_odd_values(event):
             body = b"\n\n".join([*events[:at], odd, *events[at + 1 :]])
-            for open_stream in (NATIVE[protocol].watch, *typed):
-                read_through(open_stream(StreamOptions()), body)
+            read_through(NATIVE[protocol].watch(StreamOptions()), body)
+            read_through(TRANSLATORS[protocol].read_stream(StreamOptions(), context), body)

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from fluxrpc.errors import AttemptError, InvalidRequest
 from fluxrpc.protocols.base import Answer, AnswerStream, Protocol, StreamOptions, WireOptions
-from fluxrpc.protocols.registry import NATIVE, TYPED
+from fluxrpc.protocols.context import Context, Target
+from fluxrpc.protocols.json_text import JsonFault
+from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
+from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.stream_pb2 import StreamEvent
 
 VECTORS = Path(__file__).parents[1] / "golden" / "native_streams.jsonl"
@@ -72,6 +76,14 @@ def observe(stream: AnswerStream, chunks: list[bytes]) -> dict[str, Any]:
     }
 
 
+def context_of(protocol: Protocol) -> Context:
+    return Context(caller=None, target=Target(protocol=protocol, model="m"), request=MessageRequest(), stream=True)
+
+
+def reading(protocol: Protocol) -> AnswerStream:
+    return TRANSLATORS[protocol].read_stream(StreamOptions(), context_of(protocol))
+
+
 def cut(body: bytes, places: list[int]) -> list[bytes]:
     ends = sorted({place % (len(body) + 1) for place in places})
     return [body[start:end] for start, end in zip([0, *ends], [*ends, len(body)], strict=True)]
@@ -97,16 +109,16 @@ def test_single_bytes_give_the_same_frames(case: dict[str, Any]) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    case=st.sampled_from([case for case in CASES if Protocol(case["protocol"]) in TYPED]),
+    case=case,
     places=st.lists(st.integers(0, 10_000), max_size=8),
 )
 def test_any_cutting_gives_the_same_events(case: dict[str, Any], places: list[int]) -> None:
     body = case["upstream"].encode()
-    codec = TYPED[Protocol(case["protocol"])]
+    protocol = Protocol(case["protocol"])
 
-    whole = observe(codec.read_stream(StreamOptions()), [body])
+    whole = observe(reading(protocol), [body])
 
-    assert observe(codec.read_stream(StreamOptions()), cut(body, places)) == whole
+    assert observe(reading(protocol), cut(body, places)) == whole
 
 
 @settings(deadline=None, max_examples=200)
@@ -116,6 +128,8 @@ def test_any_cutting_gives_the_same_events(case: dict[str, Any], places: list[in
 @example(protocol=Protocol.OPENAI, body=b'{"a":' + b"9" * 5000 + b',"b":"\\ud800"}')
 def test_no_request_breaks_a_reader(protocol: Protocol, body: bytes) -> None:
     codec = NATIVE[protocol]
+    with suppress(JsonFault):
+        assert TRANSLATORS[protocol].read_request(body).message.ByteSize() >= 0
     for stream in (False, True):
         try:
             head = codec.read_head(body)
@@ -133,10 +147,11 @@ def test_no_request_breaks_a_reader(protocol: Protocol, body: bytes) -> None:
 @given(protocol=protocols, body=bytes_like_json, status=st.integers(300, 599))
 @example(protocol=Protocol.GEMINI, body=b"[" * 3_000, status=500)
 def test_no_answer_breaks_a_reader(protocol: Protocol, body: bytes, status: int) -> None:
-    typed = [TYPED[protocol].read_response] if protocol in TYPED else []
-    for read in (NATIVE[protocol].read_answer, *typed):
-        with suppress(AttemptError):
-            assert isinstance(read(body), Answer)
+    translator = TRANSLATORS[protocol]
+    with suppress(AttemptError):
+        assert isinstance(NATIVE[protocol].read_answer(body), Answer)
+    with suppress(AttemptError):
+        assert translator.read_response(body, context_of(protocol), Notes(translator.fates)).ByteSize() >= 0
     assert NATIVE[protocol].read_error(status, {}, body, now=0.0).detail
 
 
@@ -146,9 +161,8 @@ def test_no_stream_breaks_a_reader(protocol: Protocol, events: list[bytes]) -> N
     body = b"".join(b"data: " + event + b"\n\n" for event in events)
     seen = observe(NATIVE[protocol].watch(StreamOptions()), [body, b"rest"])
     assert seen["ended"] is not bool(seen["error"])
-    if protocol in TYPED:
-        typed = observe(TYPED[protocol].read_stream(StreamOptions()), [body, b"rest"])
-        assert typed["ended"] is not bool(typed["error"])
+    typed = observe(reading(protocol), [body, b"rest"])
+    assert typed["ended"] is not bool(typed["error"])
 
 
 @settings(deadline=None, max_examples=200)

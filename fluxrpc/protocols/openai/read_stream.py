@@ -105,6 +105,8 @@ class _Calls(Struct):
 class OpenAIEventReader(EventReader):
     """See the module."""
 
+    holds_finishes = True  # some copies go on after a finish, or repeat it
+
     def __init__(self, options: StreamOptions, context: Context) -> None:
         super().__init__(options, context)
         self._calls: dict[int, _Calls] = {}

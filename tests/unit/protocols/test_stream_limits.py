@@ -4,7 +4,9 @@ import pytest
 
 from fluxrpc.errors import AnswerOversize
 from fluxrpc.protocols.base import Protocol, StreamOptions
-from fluxrpc.protocols.registry import NATIVE, TYPED
+from fluxrpc.protocols.context import Context, Target
+from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
+from fluxrpc.v1.message_pb2 import MessageRequest
 
 FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
 
@@ -45,7 +47,8 @@ def test_marks_and_blank_lines_before_the_first_event(first: bytes, second: byte
 
 @pytest.mark.parametrize("index", [b"-1", b"2147483648", b"99999999999999999999", b"1.5", b'"0"'])
 def test_a_choice_without_a_place_is_malformed(index: bytes) -> None:
-    for open_stream in (NATIVE[Protocol.OPENAI].watch, TYPED[Protocol.OPENAI].read_stream):
-        stream = open_stream(StreamOptions())
+    context = Context(caller=None, target=Target(protocol=Protocol.OPENAI, model="m"), request=MessageRequest())
+    options = StreamOptions()
+    for stream in (NATIVE[Protocol.OPENAI].watch(options), TRANSLATORS[Protocol.OPENAI].read_stream(options, context)):
         stream.feed(FINISH.replace(b":0", b":" + index))
         assert (stream.malformed, stream.finishes) == (1, [])
