@@ -94,7 +94,10 @@ class EventReader(Watch):
             yield frame
 
     def _tell_finishes(self) -> None:
-        self._events += [event for _, event in sorted(self._held.items())]
+        for choice, event in sorted(self._held.items()):
+            self.close_part(choice)
+            self._told.add(choice)
+            self._events.append(event)
         self._held = {}
 
     # --- for the protocols' readers ---
