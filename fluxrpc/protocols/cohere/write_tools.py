@@ -144,7 +144,9 @@ class ToolWriter:
 
 
 def _name(tool: Tool) -> str:
-    return tool.function.name or tool.custom.name or tool.server.name or tool.provider.name
+    """What a choice calls a tool: those without a name by the provider's word for them."""
+    words = (tool.function.name, tool.custom.name, tool.server.name, tool.server.kind_raw)
+    return next(filter(None, words), tool.provider.name or tool.provider.type)
 
 
 def _can_be_strict(tool: Tool) -> bool:
