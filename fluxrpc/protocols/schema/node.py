@@ -137,7 +137,7 @@ class Converter:
         whole, misfits = combined(without(node, ("$ref",)), target)
         for key in filter(RULES.union(BOUNDS).__contains__, misfits):
             self._drop(key, spot, "it contradicts what stands beside the reference")
-        order = [*target, *whole]
+        order = [*(key for key in target if key in whole), *whole]
         return {key: whole[key] for key in order}, spot._replace(trail=(*spot.trail, pointer)), False
 
     def _united(self, node: Fields, spot: _Spot) -> tuple[Fields, _Spot]:
@@ -283,16 +283,16 @@ class Converter:
         has_null_value = any(kind(value) == "null" for value in entries(node.get("enum")))
         if profile.is_openapi:
             return self._openapi_types(node, types, spot)
-        is_list = "type" in node and kind(node["type"]) == "array"
-        must_split = (is_list and profile.unions is Unions.ANY_OF) or (
-            has_null_value and "null" not in profile.enum_kinds
-        )
-        if not must_split:
+        is_list = "type" in node and kind(node["type"]) == "array" and profile.unions is Unions.ANY_OF
+        has_null = has_null_value and "null" not in profile.enum_kinds
+        if not (is_list or has_null):
             return node
-        if "anyOf" in node:
-            self._drop("type", spot, "several types beside anyOf")
-            return without(node, ("type",))
-        return unions.any_of(node, types)
+        if "anyOf" not in node:
+            return unions.any_of(node, types)
+        misfits = [key for key, is_one in (("type", is_list), ("enum", has_null)) if is_one]
+        for key in misfits:
+            self._drop(key, spot, "several types beside anyOf")
+        return without(node, misfits)
 
     def _openapi_types(self, node: Fields, types: list[str], spot: _Spot) -> Fields:
         node = _null_branch_as_flag(unions.nullable(node, types))

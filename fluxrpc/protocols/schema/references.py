@@ -106,13 +106,18 @@ RECURSIVE = "the schema is recursive, which the provider does not take"
 
 
 def combined(node: Fields, branch: Fields) -> tuple[Fields, list[str]]:
-    """A node with one branch of its `allOf` in it, and the keywords of the branch that did not fit."""
+    """A node with another in it that holds as well, and the keywords of that which did not fit.
+
+    Its own definitions stay behind: references to them are written out.
+    """
     whole = dict(node)
     misfits: list[str] = []
     for key, value in branch.items():
+        if key in _DEFINITIONS:
+            continue
         if key not in whole or whole[key] == value:
             whole[key] = value
-        elif key in ("properties", *_DEFINITIONS):
+        elif key == "properties":
             whole[key] = encoded(_joined_map(fields(whole[key]), fields(value)))
         elif key == "required":
             whole[key] = encoded(

@@ -19,6 +19,7 @@ from fluxrpc.protocols.schema.vocabulary import (
 __all__ = ["any_of", "implied_types", "nullable", "takes_null", "with_null"]
 
 _TRUE = msgspec.Raw(b"true")
+_MOVED = TYPED.keys() | {"type", "enum"}
 _NUMBERS = frozenset({"number", "integer"})
 
 
@@ -35,13 +36,14 @@ def any_of(node: Fields, types: list[str]) -> Fields:
     """A node of several types as an `anyOf` with one branch for each; what speaks of one type goes into its branch."""
     branches = [branch for each in types if (branch := _branch(node, each)) is not None]
     if len(branches) == 1:
-        return without(node, (*TYPED, "enum")) | branches[0]
-    place = "type" if "type" in node else "enum"
+        return without(node, _MOVED) | branches[0]
+    if not branches:  # it contradicts itself: no value is of any of these types
+        return any_of(without(node, ("enum",)), types) if "enum" in node else without(node, ("type",))
     split: Fields = {}
     for key, value in node.items():
-        if key == place:
-            split["anyOf"] = encoded(branches)
-        elif key not in TYPED and key != "enum":
+        if key in _MOVED:
+            split.setdefault("anyOf", encoded(branches))
+        else:
             split[key] = value
     return split
 

@@ -365,6 +365,21 @@ KEYWORDS: list[tuple[Any, SchemaProfile, Any, set[str]]] = [
         {"type": "STRING", "enum": ["1"], "nullable": True},
         {"APPROXIMATED .enum"},
     ),
+    # what contradicts itself
+    (
+        {"type": ["string", "null"], "enum": [1]},
+        ANTHROPIC_STRICT,
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        set(),
+    ),
+    ({"type": []}, ANTHROPIC_STRICT, {}, set()),
+    (
+        {"items": {}, "properties": {}},
+        GEMINI_SCHEMA,
+        {"anyOf": [{"type": "ARRAY", "items": {}}, {"type": "OBJECT", "properties": {}}]},
+        set(),
+    ),
+    ({"enum": ["a", None], "anyOf": [{}]}, GEMINI_JSON_SCHEMA, {"anyOf": [{}]}, {"DROPPED .enum"}),
     # allOf
     (
         {"allOf": [{"type": "string"}], "description": "d"},

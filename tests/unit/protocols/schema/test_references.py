@@ -66,6 +66,8 @@ def test_what_is_beside_a_reference_goes_into_what_it_names() -> None:
         {"items": {"title": "t", "type": "STRING"}, "type": "ARRAY"},
         [],
     )
+    own = {"$ref": "#/$defs/O", "$defs": {"O": {"type": "string", "$defs": {"P": {}}}, "P": {"type": "number"}}}
+    assert converted(own, COHERE)[0] == {"type": "string"} | {"$defs": own["$defs"]}
     both = {"$ref": "#/$defs/P", "type": "array", "properties": {"y": {}}, "required": ["y"], "title": "t"}
     done, notes = converted({"items": both, "$defs": {"P": POINT | {"title": "P"}}}, GEMINI_JSON_SCHEMA)
     assert done["items"] == {
