@@ -6,7 +6,6 @@ state of a stream lives in the `AnswerStream` that it opens.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Protocol as Interface
 
 from msgspec import Struct
@@ -27,7 +26,6 @@ from fluxrpc.protocols.base import (
 )
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.json_text import JsonFault
-from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
 from fluxrpc.protocols.translated_stream import Gatherer
 from fluxrpc.protocols.translation import TranslatingBridge
@@ -204,16 +202,8 @@ def _translating(
         target,
         translators=TRANSLATORS,
         native=NATIVE[target.protocol],
-        places_of=partial(_places_of, request),
+        body=request.body,
         version=request.version,
         strict=strict,
         now=now,
     )
-
-
-def _places_of(request: CallerRequest) -> Places:
-    """Reads the body again, this time for where its nodes stand: only notes ask for that."""
-    places: Places = {}
-    if request.protocol is not None:
-        TRANSLATORS[request.protocol].read_request(request.body, version=request.version, places=places)
-    return places

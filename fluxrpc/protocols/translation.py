@@ -6,7 +6,7 @@ fidelity. Pure; one `TranslatingBridge` serves one request on one route, and is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fluxrpc.errors import AttemptError, FieldViolation, NotExpressible, ProviderError
 from fluxrpc.protocols.base import (
@@ -29,10 +29,9 @@ from fluxrpc.protocols.undo import is_needed, undo_response
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.response_pb2 import FINISH_REASON_CONTENT_FILTER, FINISH_REASON_REFUSAL, MessageResponse
 
-__all__ = ["PlacesOf", "TranslatingBridge", "Translators", "view_of"]
+__all__ = ["TranslatingBridge", "Translators", "view_of"]
 
 Translators = Mapping[Protocol, Translator]
-PlacesOf = Callable[[], Places]
 _REFUSALS = frozenset({FINISH_REASON_CONTENT_FILTER, FINISH_REASON_REFUSAL})
 _MAX_NAMED_LOSSES = 8
 
@@ -40,7 +39,7 @@ _MAX_NAMED_LOSSES = 8
 class TranslatingBridge:
     """See `fluxrpc.protocols.bridge.Bridge`."""
 
-    __slots__ = ("_caller", "_context", "_native", "_places_of", "_strict", "_target", "_wired", "notes")
+    __slots__ = ("_body", "_caller", "_context", "_native", "_strict", "_target", "_wired", "notes")
 
     def __init__(
         self,
@@ -50,16 +49,16 @@ class TranslatingBridge:
         *,
         translators: Translators,
         native: NativeCodec,
-        places_of: PlacesOf,
+        body: bytes = b"",
         version: str = "",
         strict: bool = False,
         now: int = 0,
     ) -> None:
-        """`places_of` tells, when there is something to note, where the nodes of the IR stood in the caller's body."""
+        """`body` is what the caller sent, `asked` what was read of it; of typed callers there is only the latter."""
         self._caller = None if caller is None else translators[caller]
         self._target = translators[target.protocol]
         self._native = native
-        self._places_of = places_of
+        self._body = body
         self._strict = strict
         self._context = Context(
             caller=caller,
@@ -147,11 +146,15 @@ class TranslatingBridge:
         return error
 
     def _take_notes(self, notes: Notes) -> None:
-        """Keep the notes with their places in the caller's own body, which is read for them only if there is one."""
+        """Keep the notes with their places in the caller's own body; it is read again for where things stood in it."""
         if not notes:
             self.notes = ()
             return
-        locate: Locate = str if self._caller is None else locator(self._places_of(), self._caller.fields)
+        locate: Locate = str
+        if self._caller is not None:
+            places: Places = {}
+            self._caller.read_request(self._body, version=self._context.caller_version, places=places)
+            locate = locator(places, self._caller.fields)
         self.notes = tuple(notes.messages(locate))
         losses = [FieldViolation(path=locate(note.path), message=note.reason) for note in notes if note.is_loss]
         if losses and self._strict:

@@ -63,7 +63,7 @@ def normalizing(request: CallerRequest, target: Target, *, strict: bool = False)
         target,
         translators=TRANSLATORS,
         native=NATIVE[target.protocol],
-        places_of=dict,
+        body=request.body,
         strict=strict,
         now=NOW,
     )
