@@ -32,7 +32,6 @@ _NUMBERS = ("temperature", "top_p")
 _INTEGERS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
 _FLAGS = ("parallel_tool_calls", "store")
 _MODES = {"implicit": True, "explicit": False}
-_LABELS = msgspec.json.Decoder(dict[str, str | None])
 _LIMIT = 2**63
 _SMALL_LIMIT = 2**32
 
@@ -145,24 +144,14 @@ def _read_identity(node: Node, request: pb.MessageRequest) -> None:
     if not request.end_user_id and (user := filled(node, "user")):
         request.end_user_id = user
         request.extras.append(spelling(PROTOCOL_RESPONSES, "user", _json(request.end_user_id)))
-    for key, label in _labels(node, request).items():
-        if label is None:
-            request.extras.append(extra(f"metadata.{key}", "null"))
-        else:
-            request.metadata[key] = label
-
-
-def _labels(node: Node, request: pb.MessageRequest) -> dict[str, str | None]:
-    found = node.take("metadata")
-    if found is None:
-        return {}
-    try:
-        labels = _LABELS.decode(found)
-    except (msgspec.MsgspecError, RecursionError):
-        raise node.fault("metadata", "an object of strings") from None
-    if not labels:
-        request.extras.append(spelling(PROTOCOL_RESPONSES, "metadata", "{}"))
-    return labels
+    names = msgspec.json.decode(node.peek("metadata"))
+    labels = _container(node, request, "metadata")
+    if labels is not None:
+        for name in names:
+            label = labels.text(name)
+            if label is not None:
+                request.metadata[name] = label
+        request.extras.extend(labels.extras(PROTOCOL_RESPONSES, "metadata."))
 
 
 def _read_cache(node: Node, request: pb.MessageRequest) -> None:

@@ -67,6 +67,7 @@ _LOST = {
     "image": "ANSWER_IMAGE",
     "audio": "ANSWER_AUDIO",
 }
+_LOST_COUNTERS = ("tool_use_input_tokens", "input_modalities", "output_modalities", "web_fetch_requests")
 _PREFIXES = {
     "message": "msg",
     "reasoning": "rs",
@@ -119,12 +120,15 @@ class AnswerWriter:
         tier = TIERS.write(response.service_tier, response.service_tier_raw if self.is_own else "")
         if tier:
             fields["service_tier"] = tier
+        elif response.service_tier:
+            self.notes.dropped("SERVICE_TIER", "service_tier")
         self._merge(fields, response.extras)
         return fields
 
     def end(self, fields: dict[str, Any], output: list[Any], choice: pb.Choice, usage: Usage | None) -> None:
         """Put output, end and counters into the object."""
         end = self.end_of(choice.finish)
+        self._note_finish(choice.finish, end)
         fields["status"] = end.status
         fields["output"] = output
         if end.reason:
@@ -136,14 +140,22 @@ class AnswerWriter:
             self._write_usage(fields, usage)
         self._merge(fields, [*choice.extras, *choice.finish.extras])
 
+    def _note_finish(self, finish: pb.Finish, end: End) -> None:
+        path = f"choices[{finish.choice_index}].finish"
+        if finish.reason not in _EXACT_REASONS:
+            self.notes.approximated("FINISH_REASON", f"{path}.reason")
+        if finish.matched_stop:
+            self.notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
+        is_said = end.status == "failed" or finish.reason == pb.FINISH_REASON_REFUSAL
+        if finish.category or (finish.message and not is_said):
+            self.notes.dropped("FINISH_DETAILS", path)
+
     def end_of(self, finish: pb.Finish) -> End:
         """Status and reason of an end."""
         if self.is_own and finish.raw:
             if finish.raw in _STATUSES:
                 return End(status=finish.raw)
             return End(status="incomplete", reason="" if finish.raw == "incomplete" else finish.raw)
-        if finish.reason not in _EXACT_REASONS:
-            self.notes.approximated("FINISH_REASON", f"choices[{finish.choice_index}].finish.reason")
         if finish.reason in _INCOMPLETE:
             return End(status="incomplete", reason=_INCOMPLETE[finish.reason])
         if finish.reason in _FAILED:
@@ -187,6 +199,9 @@ class AnswerWriter:
         }
         if not usage.HasField("total_tokens"):
             counts["total_tokens"] = usage.input_tokens + usage.output_tokens
+        for name in _LOST_COUNTERS:
+            if name in {field.name for field, _ in usage.ListFields()}:
+                self.notes.dropped("USAGE_DETAIL", f"usage.{name}")
         merge_extras(counts, usage.extras, PROTOCOL_RESPONSES)
         self.notes.foreign_extras(usage.extras, PROTOCOL_RESPONSES, "usage", "USAGE_DETAIL")
         fields["usage"] = counts
@@ -206,6 +221,8 @@ class AnswerWriter:
         phase = PHASES.write(first.phase, first.phase_raw if self.is_own else "")
         if phase:
             item["phase"] = phase
+        elif first.phase:
+            self.notes.approximated("TEXT_PHASE", f"{path}.phase")
         item["content"] = [self.piece(part, path) for part in parts]
         for part in parts:
             for each in extras_of(part.extras):

@@ -180,6 +180,8 @@ def written_citations(part: pb.Part, notes: Notes, path: str, code: str) -> list
             if written is None:
                 notes.dropped(code, f"{path}.citations[{at}]")
             else:
+                if written["type"] == "url_citation" and not citation.HasField("start"):
+                    notes.approximated("CITATION_SPAN", f"{path}.citations[{at}]")
                 found.append(written)
     return found
 

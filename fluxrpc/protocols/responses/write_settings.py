@@ -18,6 +18,7 @@ from fluxrpc.protocols.responses.words import (
     TIERS,
     TTLS,
     VERBOSITIES,
+    Words,
     find_extra,
     nearest_ttl,
 )
@@ -72,9 +73,12 @@ class SettingsWriter(Struct, kw_only=True):
         self._cache(request)
         return self.fields
 
-    def _word(self, raw_word: str) -> str:
-        """A provider's own word, if it is one of this protocol's."""
-        return raw_word if self.exact or self.context.caller is None else ""
+    def _word(self, words: Words, value: int, raw_word: str, note: tuple[str, str]) -> str:
+        """The word for a value. A provider's own word is one of this protocol's only if the caller meant it for it."""
+        word = words.write(value, raw_word if self.exact or self.context.caller is None else "")
+        if value and not word:
+            self.notes.dropped(*note)
+        return word
 
     def _takes(self, name: str) -> bool:
         """Whether the model takes a field."""
@@ -136,7 +140,7 @@ class SettingsWriter(Struct, kw_only=True):
 
     def _effort(self, request: pb.MessageRequest) -> str:
         options, gates = request.reasoning, self.context.target.gates
-        word = EFFORTS.write(options.effort, self._word(options.effort_raw))
+        word = self._word(EFFORTS, options.effort, options.effort_raw, ("REASONING_EFFORT", "reasoning.effort"))
         path = "reasoning.effort"
         if options.mode == pb.REASONING_MODE_OFF:
             word, path = "none", "reasoning.mode"
@@ -159,7 +163,9 @@ class SettingsWriter(Struct, kw_only=True):
         if options.display == pb.REASONING_DISPLAY_FULL:
             self.notes.approximated("REASONING_DISPLAY", "reasoning.display")
             return "detailed"
-        return DISPLAYS.write(options.display, self._word(options.display_raw))
+        if options.display == pb.REASONING_DISPLAY_OMITTED:  # nothing is shown unless it is asked for
+            return ""
+        return self._word(DISPLAYS, options.display, options.display_raw, ("REASONING_DISPLAY", "reasoning.display"))
 
     # --- the form of the answer ---
 
@@ -167,7 +173,7 @@ class SettingsWriter(Struct, kw_only=True):
         written: dict[str, Any] = {}
         if request.HasField("output_format"):
             written["format"] = self._format(request.output_format)
-        verbosity = VERBOSITIES.write(request.verbosity, self._word(request.verbosity_raw))
+        verbosity = self._word(VERBOSITIES, request.verbosity, request.verbosity_raw, ("VERBOSITY", "verbosity"))
         if verbosity:
             written["verbosity"] = verbosity
         if written:
@@ -223,11 +229,9 @@ class SettingsWriter(Struct, kw_only=True):
             self.fields["safety_identifier"] = request.end_user_id
         if request.metadata:
             self.fields["metadata"] = dict(sorted(request.metadata.items()))
-        tier = TIERS.write(request.service_tier, self._word(request.service_tier_raw))
+        tier = self._word(TIERS, request.service_tier, request.service_tier_raw, ("SERVICE_TIER", "service_tier"))
         if tier:
             self.fields["service_tier"] = tier
-        elif request.service_tier:
-            self.notes.dropped("SERVICE_TIER", "service_tier")
 
     def _cache(self, request: pb.MessageRequest) -> None:
         cache = request.cache

@@ -74,11 +74,20 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
             item["parameters"] = raw(self._parameters(function, f"{path}.parameters_json"))
         if function.output_schema_json:
             item["output_schema"] = raw(function.output_schema_json)
+        self._write_deferral(item, function, path)
+        return item
+
+    def _write_deferral(self, item: dict[str, Any], function: pb.FunctionTool, path: str) -> None:
+        """Who may call it, and when it is seen: needs tools of the provider that other protocols do not name."""
         if function.HasField("defer_loading"):
             item["defer_loading"] = function.defer_loading
         if function.allowed_callers:
             item["allowed_callers"] = list(function.allowed_callers)
-        return item
+        if self.context.caller is None or self.exact:
+            return
+        for name in ("defer_loading", "allowed_callers"):
+            if item.pop(name, None):
+                self.notes.dropped("TOOL_DEFERRAL", f"{path}.{name}")
 
     def _parameters(self, function: pb.FunctionTool, path: str) -> str:
         schema = function.parameters_json or _EMPTY_SCHEMA
@@ -162,6 +171,8 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
         if choice.mode == pb.TOOL_CHOICE_MODE_VALIDATED:
             mode = "auto"
             self.notes.approximated("TOOL_CHOICE", "tool_choice.mode")
+        elif choice.mode and not mode:
+            self.notes.dropped("TOOL_CHOICE", "tool_choice.mode")
         if mode == "required" and not self.context.target.gates.forced_tool_choice:
             mode = "auto"
             self.notes.approximated("TOOL_CHOICE", "tool_choice.mode", "this model does not let itself be forced")
