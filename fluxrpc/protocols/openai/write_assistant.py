@@ -30,11 +30,11 @@ _UNSAYABLE: Mapping[str, str] = {
 """Kinds of part that an answer can hold elsewhere, and what a note calls them."""
 
 
-def content_of(pieces: Sequence[Piece]) -> str | list[Piece]:
-    """A plain string where there is one plain text (or nothing), else the pieces."""
+def content_of(pieces: Sequence[Piece], *, is_list: bool = False) -> str | list[Piece]:
+    """A plain string where there is nothing, or one plain text that need not stay a list; else the pieces."""
     if not pieces:
         return ""
-    if len(pieces) == 1:
+    if len(pieces) == 1 and not is_list:
         piece = pieces[0]
         if isinstance(piece, dict) and piece.keys() == _PLAIN:
             return str(piece["text"])
@@ -44,18 +44,22 @@ def content_of(pieces: Sequence[Piece]) -> str | list[Piece]:
 _PLAIN = frozenset({"type", "text"})
 
 
-def assistant_message(parts: Sequence[Placed], writing: Writing) -> Fields:
-    """The message, without its extras. Where there is nothing to say, `content` is null beside calls, else empty."""
-    message = _Message(writing)
+def assistant_message(parts: Sequence[Placed], writing: Writing, *, is_list: bool = False) -> Fields:
+    """The message, without its extras. Where there is nothing to say, `content` is null beside calls, else empty.
+
+    `is_list` keeps one plain text a list, where no calls stand beside it.
+    """
+    message = _Message(writing, is_list=is_list)
     for placed in parts:
         message.add(placed)
     return message.fields()
 
 
 class _Message:
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: Writing, *, is_list: bool) -> None:
         self._writing = writing
         self._pieces: list[Piece] = []
+        self._was_list = is_list
         self._is_list = False
         self._refusals: list[str] = []
         self._thoughts: list[Placed] = []
@@ -91,7 +95,8 @@ class _Message:
         """What was sorted in."""
         message: Fields = {"role": "assistant"}
         if self._pieces:
-            message["content"] = self._pieces if self._is_list else content_of(self._pieces)
+            is_list = self._is_list or (self._was_list and not self._calls)
+            message["content"] = content_of(self._pieces, is_list=is_list)
         elif not self._writing.is_own:
             message["content"] = None if self._calls or self._refusals else ""
         if self._refusals:

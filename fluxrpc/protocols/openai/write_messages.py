@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.openai.write_assistant import assistant_message, content_of
@@ -29,6 +30,7 @@ _ROLE_WORDS: Mapping[Role.ValueType, str] = {
     ROLE_USER: "user",
 }
 _MEDIA = frozenset({"image", "audio", "video"})
+_HAVE_STRINGS_AND_LISTS = frozenset({Protocol.ANTHROPIC, Protocol.COHERE, Protocol.RESPONSES})
 _WRAPPERS = frozenset({"output", "error"})
 _MEDIA_NAMES: Mapping[str, str] = {"image": "image", "audio": "recording", "video": "video", "document": "document"}
 _ATTACHED = "[{kind} {number} of this result is attached in the next user message]"
@@ -89,7 +91,7 @@ def _own_message(message: Message, path: str, writing: Writing) -> Fields:
 
 def _turn_message(turn: Turn, writing: Writing) -> Fields:
     if turn.role == ROLE_ASSISTANT:
-        written = assistant_message(turn.parts, writing)
+        written = assistant_message(turn.parts, writing, is_list=_was_list(turn, writing))
     else:
         pieces = []
         for placed in turn.parts:
@@ -98,11 +100,21 @@ def _turn_message(turn: Turn, writing: Writing) -> Fields:
                 writing.notes.dropped("INSTRUCTION_MEDIA", placed.path)
                 continue
             pieces.append(piece_of(placed.part, placed.path, writing))
-        written = {"role": _role_word(turn, writing), "content": content_of([each for each in pieces if each])}
+        found = [piece for piece in pieces if piece is not None]
+        written = {"role": _role_word(turn, writing), "content": content_of(found, is_list=_was_list(turn, writing))}
     name = next((message.name for message in turn.messages if message.name), "")
     if name:
         written["name"] = name
     return written
+
+
+def _was_list(turn: Turn, writing: Writing) -> bool:
+    """Whether content is written as a list though a string would do: it was one, where the caller had the choice.
+
+    Copies get strings, for not all of them read a list.
+    """
+    had_choice = writing.context.caller in _HAVE_STRINGS_AND_LISTS
+    return had_choice and writing.dialect.is_original and len(turn.messages) == 1 and bool(turn.messages[0].parts)
 
 
 def _role_word(turn: Turn, writing: Writing) -> str:
