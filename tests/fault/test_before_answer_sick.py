@@ -14,18 +14,16 @@ from tests.fault.world import FIRST, FORMS, STREAMS, WAYS, Way, at, route, world
 TWO = (route("sick"), route("well", priority=10))
 WELL = Ok(text="All is well here.")
 
-# The act, HTTP status of the attempt, its reason in a unary call and in a stream; "": cannot be met there.
-RUBBISH: dict[str, tuple[Fault, int, str, str]] = {
-    "empty": (Fault("empty"), 200, "EMPTY_ANSWER", "EMPTY_ANSWER"),
-    "html": (Fault("html"), 200, "HTML_ANSWER", "HTML_ANSWER"),
-    "half-json": (Fault("truncated_json"), 200, "TRUNCATED_ANSWER", "TRUNCATED_ANSWER"),
-    "not-json": (Fault("raw_body", data="nonsense"), 200, "MALFORMED_ANSWER", "MALFORMED_ANSWER"),
-    "foreign-json": (Fault("raw_body", data='{"hello": 1}'), 200, "FOREIGN_ANSWER", "FOREIGN_ANSWER"),
-    "json-for-stream": (Fault("json_for_stream"), 200, "", "JSON_WHERE_A_STREAM_WAS_ASKED"),
-    "raw-bytes": (Fault("raw_body", data="\udcff\udcfe"), 200, "MALFORMED_ANSWER", "MALFORMED_ANSWER"),
-    "redirect": (Fault("redirect"), 307, "REDIRECT", "REDIRECT"),
+# The act, HTTP status of the attempt, its reason.
+RUBBISH: dict[str, tuple[Fault, int, str]] = {
+    "empty": (Fault("empty"), 200, "EMPTY_ANSWER"),
+    "html": (Fault("html"), 200, "HTML_ANSWER"),
+    "half-json": (Fault("truncated_json"), 200, "TRUNCATED_ANSWER"),
+    "not-json": (Fault("raw_body", data="nonsense"), 200, "MALFORMED_ANSWER"),
+    "foreign-json": (Fault("raw_body", data='{"hello": 1}'), 200, "FOREIGN_ANSWER"),
+    "raw-bytes": (Fault("raw_body", data="\udcff\udcfe"), 200, "MALFORMED_ANSWER"),
+    "redirect": (Fault("redirect"), 307, "REDIRECT"),
 }
-MET = [(way, name) for way in WAYS for name, row in RUBBISH.items() if row[3 if way.streams else 2]]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -144,10 +142,10 @@ async def test_f11_a_model_that_is_not_there_leaves_the_endpoint_open(sim: Simul
         assert here.route("sick").endpoint_breaker.state is BreakerState.CLOSED
 
 
-@pytest.mark.parametrize(("way", "name"), MET, ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("name", RUBBISH)
 async def test_f15_f16_rubbish_fails_over(sim: Simulator, way: Way, name: str) -> None:
-    act, status, unary_reason, stream_reason = RUBBISH[name]
-    reason = stream_reason if way.streams else unary_reason
+    act, status, reason = RUBBISH[name]
     sim.script("sick", act)
     sim.script("well", WELL)
     async with world(sim, *TWO) as here:
@@ -156,6 +154,18 @@ async def test_f15_f16_rubbish_fails_over(sim: Simulator, way: Way, name: str) -
         assert told.trace == [f"sick model route {status}", "well ok nobody 200"]
         assert told.reasons[0] == reason
         assert len(here.seen("sick")) == 1
+
+
+@pytest.mark.parametrize("way", STREAMS, ids=str)
+async def test_f15_a_whole_answer_becomes_the_stream_that_was_asked_for(sim: Simulator, way: Way) -> None:
+    sim.script("sick", Fault("json_for_stream"))
+    async with world(sim, *TWO) as here:
+        told = await here.ask(way)
+        assert told.trace == ["sick ok nobody 200"]
+        assert told.text.startswith("Model sick heard")
+        assert told.is_complete
+        assert told.is_terminated
+        assert told.usage is not None
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
