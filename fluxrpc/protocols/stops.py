@@ -45,14 +45,20 @@ class StopScanner:
         known = len(self._held)
         whole = self._held + text
         end = len(text) + 1
+        waiting = 0
         for number, stop in enumerate(self._stops):
-            found, self._lengths[number] = _advance(stop, self._lengths[number], text)
+            length = self._lengths[number]
+            if not length and stop.text[0] not in text:
+                continue  # the usual thing
+            found, length = _advance(stop, length, text)
+            self._lengths[number] = length
+            waiting = max(waiting, length)
             if 0 < found < end or (found == end and len(stop.text) > len(self.matched)):
                 end, self.matched = found, stop.text
         if self.matched:
             self._held = ""
             return self._sent(whole[: known + end - len(self.matched)])
-        cut = len(whole) - max(self._lengths, default=0)
+        cut = len(whole) - waiting
         self._held = whole[cut:]
         return self._sent(whole[:cut])
 

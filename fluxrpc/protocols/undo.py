@@ -68,6 +68,11 @@ class _Growing(Struct, kw_only=True):
         """The stop sequence that was met."""
         return "" if self.scanner is None else self.scanner.matched
 
+    @property
+    def waits_for_tokens(self) -> bool:
+        """Whether probabilities wait for their tokens to be given out."""
+        return bool(self._tokens)
+
     def feed(self, text: str) -> str:
         """What of it can be given out."""
         if self.key:
@@ -197,20 +202,21 @@ class Undo:
 
     def _grow(self, choice: _Choice, growing: _Growing, event: StreamEvent, text: str) -> None:
         delta = event.part_delta
-        text = growing.feed(text)
-        setattr(delta, growing.kind, text)
-        if growing.scanner is not None:
+        piece = growing.feed(text)
+        if piece != text:
+            setattr(delta, growing.kind, piece)
+        if growing.waits_for_tokens or delta.logprobs:
             tokens = growing.ripe(delta.logprobs)
-            del delta.logprobs[:]
+            delta.ClearField("logprobs")
             delta.logprobs.extend(tokens)
-        if text or delta.logprobs or event.extras:
+        if piece or delta.logprobs or event.extras:
             self._out.append(event)
-        if growing.matched:
+        if growing.scanner is not None and growing.scanner.matched:
             stop = StreamEvent()
             stop.part_stop.choice_index = delta.choice_index
             stop.part_stop.part_index = delta.part_index
             self._out.append(stop)
-            self._cut(choice, delta.choice_index, growing.matched)
+            self._cut(choice, delta.choice_index, growing.scanner.matched)
 
     def _stop(self, event: StreamEvent) -> None:
         stop = event.part_stop
