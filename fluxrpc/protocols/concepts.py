@@ -30,9 +30,7 @@ _ROWS = (
     Concept("METADATA", "labels kept with the request", semantic=False),
     Concept("STORE", "storing the answer at the provider", semantic=False),
     Concept("SERVICE_TIER", "service tier", semantic=False),
-    Concept("QUEUE_PRIORITY", "priority in the provider's queue", semantic=False),
     Concept("PROVIDER_STATE", "state held by one provider (earlier answers, conversations, caches, containers)"),
-    Concept("BETA_HEADERS", "opt-in to beta features", semantic=False),
     # --- instructions and roles ---
     Concept("INSTRUCTION_RANK", "developer instructions told apart from system instructions", semantic=False),
     Concept("LATE_INSTRUCTIONS", "instructions in the middle of a conversation"),
@@ -41,7 +39,6 @@ _ROWS = (
     Concept("FIRST_TURN", "a conversation that the model begins"),
     Concept("PREFILL", "an answer that is begun for the model"),
     Concept("EMPTY_CONTENT", "empty text", semantic=False),
-    Concept("MESSAGE_ORDER", "order of messages", semantic=False),
     Concept("TEXT_PHASE", "plan, commentary and final answer told apart", semantic=False),
     # --- content ---
     Concept("IMAGE", "images"),
@@ -124,7 +121,6 @@ _ROWS = (
     Concept("CACHE_BREAKPOINT", "breakpoints of the prompt cache", semantic=False),
     Concept("CACHE_OPTIONS", "options of the prompt cache", semantic=False),
     # --- answers ---
-    Concept("CREATED", "time of the answer", semantic=False),
     Concept("FINISH_REASON", "why the answer ended", semantic=False),
     Concept("MATCHED_STOP", "which stop sequence was met", semantic=False),
     Concept("FINISH_DETAILS", "explanation of the end", semantic=False),

@@ -148,7 +148,7 @@ class FakeTranslator:
 
     def write_response(self, response: MessageResponse, context: Context, notes: Notes) -> bytes:
         """The words."""
-        notes.dropped("CREATED", "created")
+        notes.dropped("FINISH_DETAILS", "created")
         return f"{context.now}:{response.choices[0].parts[0].text}".encode()
 
     def read_stream(self, options: StreamOptions, context: Context) -> AnswerStream:

@@ -134,6 +134,10 @@ FATES: Fates = {
     "LOGPROBS": {NOTE_ACTION_DROPPED: _NO_FIELD},
     "TOP_LOGPROBS": {NOTE_ACTION_DROPPED: _NO_FIELD},
     "VERBOSITY": {NOTE_ACTION_DROPPED: _NO_FIELD},
+    "SCHEMA_ANNOTATION": {
+        NOTE_ACTION_APPROXIMATED: "said in the description",
+        NOTE_ACTION_DROPPED: "Anthropic does not take this keyword",
+    },
     "OUTPUT_SCHEMA_KEYWORDS": {
         NOTE_ACTION_APPROXIMATED: "said in another way that Anthropic takes",
         NOTE_ACTION_DROPPED: "Anthropic does not take this keyword",
@@ -168,6 +172,7 @@ FATES: Fates = {
     "ANSWER_CHOICES": {NOTE_ACTION_DROPPED: "Anthropic gives one answer"},
     "ANSWER_EXTRA": {NOTE_ACTION_DROPPED: "only another protocol knows this field"},
     "ANSWER_RAW_PART": {NOTE_ACTION_DROPPED: "only another protocol knows this part"},
+    "TOOL_CALL_CUT": {NOTE_ACTION_DROPPED: "a call beyond the one that was allowed is left out of the answer"},
 }
 
 FIELDS: Mapping[str, str] = {

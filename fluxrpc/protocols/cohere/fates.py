@@ -94,6 +94,7 @@ FATES: Fates = {
         **_dropped("Cohere's strict tools do not know this keyword"),
         **_approximated("said in the keywords that Cohere's strict tools know"),
     },
+    "SCHEMA_ANNOTATION": _dropped("Cohere does not know this keyword"),
     "TOOL_OUTPUT_SCHEMA": _dropped(_NO_FIELD),
     "TOOL_DEFERRAL": _dropped(_NO_FIELD),
     "CUSTOM_TOOL": _emulated("a function with one string, input"),
@@ -167,6 +168,7 @@ FATES: Fates = {
     "ANSWER_CHOICES": _dropped("Cohere gives one answer"),
     "ANSWER_EXTRA": _dropped("another protocol's field"),
     "ANSWER_RAW_PART": _dropped(_ONLY_TEXT),
+    "TOOL_CALL_CUT": _dropped("a call beyond the one that was allowed is left out of the answer"),
     "USAGE_DETAIL": _dropped(_NO_FIELD),
 }
 

@@ -165,6 +165,7 @@ FATES: Fates = {
     "ANSWER_SERVER_TOOLS": _dropped("Gemini has no such part"),
     "ANSWER_EXTRA": _dropped("the field belongs to another protocol"),
     "ANSWER_RAW_PART": _dropped("the part belongs to another protocol"),
+    "TOOL_CALL_CUT": _dropped("a call beyond the one that was allowed is left out of the answer"),
     "USAGE_DETAIL": _dropped("Gemini has no such counter"),
 }
 

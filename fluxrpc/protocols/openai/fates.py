@@ -12,12 +12,19 @@ from fluxrpc.v1.outcome_pb2 import (
     NOTE_ACTION_DROPPED,
     NOTE_ACTION_EMULATED,
     NOTE_ACTION_INJECTED,
+    NOTE_ACTION_RENAMED,
+    NOTE_ACTION_REORDERED,
 )
 
 __all__ = ["FATES", "FIELDS"]
 
 _GATED = "this model refuses it"
 _ORIGINAL_ONLY = "this server is a copy of OpenAI that does not know it"
+_STRICT = {
+    NOTE_ACTION_DROPPED: "strict schemas do not take it",
+    NOTE_ACTION_APPROXIMATED: "strict schemas say it in another way, or in the description",
+    NOTE_ACTION_INJECTED: "strict schemas demand it",
+}
 
 FATES: Fates = MappingProxyType({
     # --- the envelope of a request ---
@@ -59,6 +66,12 @@ FATES: Fates = MappingProxyType({
     "COMPACTION": {NOTE_ACTION_DROPPED: "conversations are not compacted"},
     # --- tools ---
     "TOOLS": {NOTE_ACTION_DROPPED: "this model takes no tools here"},
+    "TOOL_NAME": {NOTE_ACTION_RENAMED: "names are letters, digits, `_` and `-`, at most 64; undone in the answer"},
+    "TOOL_SCHEMA": _STRICT,
+    "SCHEMA_ANNOTATION": {
+        NOTE_ACTION_DROPPED: _STRICT[NOTE_ACTION_DROPPED],
+        NOTE_ACTION_APPROXIMATED: _STRICT[NOTE_ACTION_APPROXIMATED],
+    },
     "TOOL_OUTPUT_SCHEMA": {NOTE_ACTION_DROPPED: "results have no schema"},
     "TOOL_DEFERRAL": {NOTE_ACTION_DROPPED: "the model sees every tool, and is the only one to call it"},
     "CUSTOM_TOOL": {NOTE_ACTION_EMULATED: "it becomes a function that takes one string"},
@@ -75,6 +88,9 @@ FATES: Fates = MappingProxyType({
     "TOOL_CHOICE_ALLOWED": {NOTE_ACTION_EMULATED: "only the allowed tools are sent"},
     "MAX_TOOL_CALLS": {NOTE_ACTION_DROPPED: "calls of the provider's tools have no limit"},
     "TOOL_RESULT_MEDIA": {NOTE_ACTION_EMULATED: "results hold text only: it moves to the user's next message"},
+    "TOOL_RESULT_MISSING": {NOTE_ACTION_INJECTED: "every call must have a result"},
+    "TOOL_RESULT_ORDER": {NOTE_ACTION_REORDERED: "results follow their calls at once"},
+    "TOOL_RESULT_ORPHAN": {NOTE_ACTION_APPROXIMATED: "a result without a call becomes text of the user"},
     "TOOL_RESULT_ERROR": {NOTE_ACTION_APPROXIMATED: "a failure is said in words: `Error: `"},
     # --- reasoning ---
     "REASONING_EFFORT": {
@@ -103,6 +119,7 @@ FATES: Fates = MappingProxyType({
     "TOP_LOGPROBS": {NOTE_ACTION_DROPPED: _GATED},
     "VERBOSITY": {NOTE_ACTION_DROPPED: _ORIGINAL_ONLY},
     "OUTPUT_SCHEMA": {NOTE_ACTION_APPROXIMATED: "this server answers in JSON, but by no schema"},
+    "OUTPUT_SCHEMA_KEYWORDS": _STRICT,
     "OUTPUT_SCHEMA_NAME": {NOTE_ACTION_APPROXIMATED: "names are letters, digits, `_` and `-`, at most 64"},
     "OUTPUT_JSON": {NOTE_ACTION_INJECTED: "JSON is refused unless the conversation asks for it"},
     "OUTPUT_ENUM": {NOTE_ACTION_EMULATED: "the word comes in an object, and is taken out of it"},
@@ -131,6 +148,7 @@ FATES: Fates = MappingProxyType({
     "ANSWER_SERVER_TOOLS": {NOTE_ACTION_DROPPED: "calls of the provider's tools are not told"},
     "ANSWER_EXTRA": {NOTE_ACTION_DROPPED: "only the protocol that it came from knows it"},
     "ANSWER_RAW_PART": {NOTE_ACTION_DROPPED: "only the protocol that it came from knows it"},
+    "TOOL_CALL_CUT": {NOTE_ACTION_DROPPED: "a call beyond the one that was allowed is left out of the answer"},
     "USAGE_DETAIL": {NOTE_ACTION_DROPPED: "there is no such counter"},
     "LONE_SURROGATE": {NOTE_ACTION_APPROXIMATED: "half of a surrogate pair is no text; U+FFFD stands in its place"},
 })  # fmt: skip

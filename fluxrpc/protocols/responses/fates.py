@@ -67,7 +67,7 @@ FATES: Fates = {
     "COMPACTION": _dropped("only its provider can read it"),
     # --- tools ---
     "TOOL_NAME": {NOTE_ACTION_RENAMED: "OpenAI takes letters, digits, _ and -, at most 64"},
-    "TOOL_SCHEMA": _KEYWORDS,
+    "TOOL_SCHEMA": {**_KEYWORDS, NOTE_ACTION_INJECTED: "OpenAI's strict schemas demand it"},
     "TOOL_DEFERRAL": _dropped("it needs a tool of the provider that is named otherwise here"),
     "SERVER_TOOL": _dropped("OpenAI has no such tool, or wants to know more about it"),
     "SERVER_TOOL_OPTIONS": _dropped(_NO_FIELD),
@@ -102,7 +102,7 @@ FATES: Fates = {
     "LOGPROBS": _dropped(_NOT_TAKEN),
     "TOP_LOGPROBS": _dropped(_NOT_TAKEN),
     "VERBOSITY": _dropped(_NO_WORD),
-    "OUTPUT_SCHEMA_KEYWORDS": _KEYWORDS,
+    "OUTPUT_SCHEMA_KEYWORDS": {**_KEYWORDS, NOTE_ACTION_INJECTED: "OpenAI's strict schemas demand it"},
     "SCHEMA_ANNOTATION": _KEYWORDS,
     "OUTPUT_SCHEMA_NAME": {NOTE_ACTION_INJECTED: "OpenAI demands a name"},
     "OUTPUT_ENUM": {NOTE_ACTION_EMULATED: "an object with the word under one key"},
@@ -117,6 +117,7 @@ FATES: Fates = {
     "CACHE_OPTIONS": _approximated("OpenAI knows 30 minutes and 12 hours"),
     # --- answers ---
     "LONE_SURROGATE": _approximated("half of a surrogate pair is no text; U+FFFD stands in its place"),
+    "TOOL_CALL_CUT": _dropped("a call beyond the one that was allowed is left out of the answer"),
     "FINISH_REASON": _approximated("the nearest status that OpenAI Responses has"),
     "MATCHED_STOP": _dropped(_NO_FIELD),
     "FINISH_DETAILS": _dropped(_NO_FIELD),

@@ -99,7 +99,7 @@ def test_a_whole_answer() -> None:
     answer = World().bridge.read_answer(b"ok:hello")
     assert (answer.body, answer.message, answer.usage) == (b"5:hello", None, USAGE)
     assert (answer.served_model, answer.refused) == ("served", False)
-    assert [note.code for note in answer.notes] == ["MATCHED_STOP", "CREATED"]
+    assert [note.code for note in answer.notes] == ["MATCHED_STOP", "FINISH_DETAILS"]
 
 
 def test_a_whole_answer_for_typed_callers() -> None:
@@ -238,7 +238,7 @@ def test_a_stream_as_a_whole_answer() -> None:
     assert (gatherer.ended, gatherer.finished, gatherer.malformed) == (True, True, 2)
     answer = gatherer.close()
     assert (answer.body, answer.usage, answer.served_model) == (b"5:a", USAGE, "served")
-    assert [note.code for note in answer.notes] == [READER_NOTE.code, "CREATED"]
+    assert [note.code for note in answer.notes] == [READER_NOTE.code, "FINISH_DETAILS"]
 
 
 @pytest.mark.parametrize(("chunk", "expected"), [(b"<a", "STREAM_CUT"), (b"<?", "MALFORMED_ANSWER")])
