@@ -43,7 +43,9 @@ def written_finish(finish: pb.Finish, context: Context, notes: Notes, path: str)
         notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
     if finish.message or finish.category or finish.prompt_blocked:
         notes.dropped("FINISH_DETAILS", path)
-    if context.target.protocol is Protocol.COHERE and finish.raw and finish_reason(finish.raw) == finish.reason:
+    has_calls = finish.reason == pb.FINISH_REASON_TOOL_CALLS
+    is_own = context.target.protocol is Protocol.COHERE and bool(finish.raw)
+    if is_own and finish_reason(finish.raw, has_calls=has_calls) == finish.reason:
         return finish.raw
     word = _WORDS.get(finish.reason)
     if word is None:

@@ -32,13 +32,12 @@ _ROLES: Final[dict[str, Role.ValueType]] = {
 _BESIDE_CONTENT: Final = ("tool_plan", "tool_calls", "citations")
 
 
-def read_messages(body: Node, places: Places | None) -> list[Message]:
-    """The messages; fills `places` where given.
+def read_messages(body: Node, places: Places) -> list[Message]:
+    """The messages; fills `places`.
 
     Raises:
         JsonFault: an unknown role, or a field of another type.
     """
-    places = {} if places is None else places
     return [_read_message(node, places) for node in body.nodes("messages")]
 
 

@@ -55,6 +55,7 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
     """See `Translator.read_request`."""
     del version
     node = Node.root(body)
+    places = {} if places is None else places
     request = MessageRequest()
     model = node.text("model") or ""
     stream = node.flag("stream")
@@ -92,15 +93,14 @@ def _read_options(request: MessageRequest, node: Node) -> None:
     request.stop_sequences.extend(node.texts("stop_sequences"))
 
 
-def _read_tools(request: MessageRequest, node: Node, places: Places | None) -> None:
+def _read_tools(request: MessageRequest, node: Node, places: Places) -> None:
     strict_spelt = node.peek("strict_tools")
     strict = node.flag("strict_tools")
     for tool in node.nodes("tools"):
         request.tools.append(_read_tool(tool))
         if strict is not None and request.tools[-1].HasField("function"):
             request.tools[-1].function.strict = strict
-        if places is not None:
-            places[tool.path] = tool.path
+        places[tool.path] = tool.path
     if strict is not None:
         request.extras.append(spelt("strict_tools", strict_spelt))
     word = node.text("tool_choice")

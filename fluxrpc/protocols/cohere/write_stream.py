@@ -249,7 +249,8 @@ class CohereEventWriter:
             text = whole or (NO_ARGUMENTS if now.kind == "tool_call" else "")
             if text:
                 self._grow(text, (), frames)
-        note_said(now.kind, now.path, self._notes, has_text=bool(now.length))
+        if now.kind in BLOCKS or not now.end:
+            note_said(now.kind, now.path, self._notes, has_text=bool(now.length))
         place = self._places.get(now.part_index)
         if place is not None:
             self._places[now.part_index] = msgspec.structs.replace(place, length=now.length)

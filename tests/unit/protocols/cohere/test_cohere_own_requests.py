@@ -17,6 +17,7 @@ from fluxrpc.protocols.notes import Notes, Places
 from fluxrpc.v1.message_pb2 import MessageRequest
 
 COHERE = CohereTranslator()
+NO_GATES = Gates()
 USER = {"role": "user", "content": "Hi"}
 CALL = {"id": "q_1", "type": "function", "function": {"name": "query", "arguments": '{"y": 2025}'}}
 QUERY = {"type": "function", "function": {"name": "query", "parameters": {"type": "object", "required": ["y"]}}}
@@ -56,6 +57,7 @@ OWN = [
     body_with(thinking={"type": "enabled", "token_budget": 9}, citation_options={"mode": "DISABLED", "x": 1}),
     body_with(thinking={"type": "disabled", "level": 1}, citation_options={"mode": "NEW"}),
     body_with(thinking={"type": "adaptive"}, citation_options={"mode": "FAST"}),
+    body_with(thinking={"level": 1}, tools=[{"type": "web"}], strict_tools=True),
     body_with(response_format={"type": "json_object"}, citation_options={"x": 1}),
     body_with(response_format={"type": "json_object", "json_schema": {"type": "object"}, "x": 1}, tools=[QUERY]),
     body_with(response_format={"type": "json_object", "schema": {"type": "object"}}),
@@ -133,6 +135,9 @@ OWN = [
         ),
     ),
     body_with(USER, said("Café", citations=[CITATION])),
+    body_with(
+        USER, said("Café", citations=[{**CITATION, "sources": [{"type": "tool", "id": "1", "tool_output": "x"}]}])
+    ),
     body_with(USER, said("Café", citations=[{"text": "Café"}, {"start": 3, "end": 1, "sources": []}])),
     body_with(USER, said("Café", citations=[{**CITATION, "content_index": 7}])),
     body_with(
@@ -148,7 +153,7 @@ OWN = [
 ]
 
 
-def written(request: MessageRequest, gates: Gates = Gates(), *, stream: bool = False) -> tuple[Any, Notes]:
+def written(request: MessageRequest, gates: Gates = NO_GATES, *, stream: bool = False) -> tuple[Any, Notes]:
     target = Target(protocol=Protocol.COHERE, model="command-a", gates=gates)
     notes = Notes(COHERE.fates)
     context = Context(caller=Protocol.COHERE, target=target, request=request, stream=stream)

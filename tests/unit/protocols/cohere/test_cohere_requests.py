@@ -18,6 +18,7 @@ from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import NoteAction
 
 COHERE = CohereTranslator()
+NO_GATES = Gates()
 HI: dict[str, Any] = {"role": "ROLE_USER", "text": "Hi"}
 HI_OUT = {"role": "user", "content": "Hi"}
 PNG = {"mimeType": "image/png", "data": "QUJD"}
@@ -31,7 +32,7 @@ REASONS = Gates(is_reasoning=True)
 NO_REASONING = Gates(takes_budget=False)
 
 
-def write(fields: dict[str, Any], gates: Gates = Gates()) -> tuple[dict[str, Any], set[str], Context]:
+def write(fields: dict[str, Any], gates: Gates = NO_GATES) -> tuple[dict[str, Any], set[str], Context]:
     """The body without what is the same in all, the notes as `ACTION CODE path`, and the context."""
     request = ParseDict({"messages": [HI], **fields}, MessageRequest())
     target = Target(protocol=Protocol.COHERE, model="command-a", gates=gates)
@@ -292,7 +293,8 @@ ANSWERS: list[tuple[list[dict[str, Any]], dict[str, Any] | None, set[str]]] = [
      {"content": [thinking("t")], "tool_calls": [CALL_OUT]}, {f"DROPPED REASONING_STATE {PART}.opaque"}),
     ([{"reasoning": {"summaries": ["s", "t"]}}], {"content": [thinking("s\n\nt")]}, {
         f"APPROXIMATED REASONING_SUMMARY {PART}"}),
-    ([{"reasoning": {"redacted": True}}, {"text": "a"}], {"content": [text("a")]}, {f"DROPPED REASONING_HISTORY {PART}"}),
+    ([{"reasoning": {"redacted": True}}, {"text": "a"}], {"content": [text("a")]}, {
+        f"DROPPED REASONING_HISTORY {PART}"}),
     ([{"text": ""}, {"text": "a"}], {"content": [text("a")]}, {f"DROPPED EMPTY_CONTENT {PART}"}),
     ([{"compaction": {"text": "s"}}], {"content": [text("s")]}, {f"APPROXIMATED COMPACTION {PART}"}),
     ([{"compaction": {}}], None, {f"DROPPED COMPACTION {PART}", "DROPPED EMPTY_CONTENT messages[1]"}),
