@@ -39,6 +39,18 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def _plain(value: Any) -> Any:
+    """One text alone may be said as a string or as a list of one part."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        alone = value[0] if len(value) == 1 else None
+        if isinstance(alone, dict) and alone.get("type") in {"text", "input_text", "output_text"} and len(alone) == 2:
+            return alone["text"]
+        return [_plain(inner) for inner in value]
+    return value
+
+
 def _is_listed(path: str, listed: set[str]) -> bool:
     """Whether a note speaks of this place, or of one around or within it."""
     return any(path.startswith(each) or each.startswith(path) for each in listed)
@@ -54,7 +66,9 @@ def test_there_and_back_keeps_what_no_note_lists(there: Protocol, via: Protocol,
     back = bridge_for(via, second, target_for(there))
     third = back.wire(stream=False).body
     listed = {note.path for note in over.notes}
-    before, after = dict(_leaves(json.loads(first))), dict(_leaves(json.loads(third)))
+    before, after = dict(_leaves(_plain(json.loads(first)))), dict(_leaves(_plain(json.loads(third))))
+    if any(note.code == "TOOL_NAME" for note in over.notes):  # noted where the name first stands, and undone in answers
+        before = {path: value for path, value in before.items() if not path.endswith(".name")}
     lost = {path: value for path, value in before.items() if after.get(path) != value and not _is_listed(path, listed)}
     assert lost == {}, (first, second, third, over.notes, back.notes)
 

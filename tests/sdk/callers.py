@@ -85,11 +85,14 @@ async def ask_openai(url: str, scenario: Scenario, model: str, *, stream: bool) 
     """Chat Completions, `create` and `stream`."""
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
         request = _chat_request(scenario, model)
+        answer: Any
+        if stream and scenario.name in {"length", "refusal"}:  # the helper raises where an answer is not whole
+            return _gather_chat([chunk async for chunk in await client.chat.completions.create(**request, stream=True)])
         if stream:
             async with client.chat.completions.stream(**request) as events:
                 async for _ in events:
                     pass
-                answer: Any = await events.get_final_completion()
+                answer = await events.get_final_completion()
         else:
             answer = await client.chat.completions.create(**request)
     [choice] = answer.choices
@@ -98,6 +101,12 @@ async def ask_openai(url: str, scenario: Scenario, model: str, *, stream: bool) 
     reasoning = getattr(said, "reasoning_content", None) or ""
     text = (said.content or "") + (said.refusal or "")
     return _meaning(_CHAT_FINISHES, choice.finish_reason, text=text, calls=calls, reasoning=reasoning)
+
+
+def _gather_chat(chunks: list[Any]) -> Meaning:
+    choices = [choice for chunk in chunks for choice in chunk.choices]
+    text = "".join((choice.delta.content or "") + (choice.delta.refusal or "") for choice in choices)
+    return _meaning(_CHAT_FINISHES, choices[-1].finish_reason, text=text)
 
 
 # --- Anthropic Messages ---
@@ -329,9 +338,8 @@ async def ask_responses(url: str, scenario: Scenario, model: str, *, stream: boo
         request = _responses_request(scenario, model)
         if stream:
             async with client.responses.stream(**request) as events:
-                async for _ in events:
-                    pass
-                answer: Any = await events.get_final_response()
+                # The helper gives a final response only where that is complete.
+                answer: Any = [event async for event in events][-1].response  # type: ignore[union-attr]  # the last has one
         else:
             answer = await client.responses.create(**request)
     parts = [part for item in answer.output if item.type == "message" for part in item.content]

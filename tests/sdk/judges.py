@@ -24,7 +24,7 @@ from openai.types.responses.response_create_params import (
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
-_STRICT = {"extra": "forbid"}
+_STRICT = {"extra": "forbid", "arbitrary_types_allowed": True}
 
 
 @lru_cache(maxsize=1)

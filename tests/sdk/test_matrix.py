@@ -6,6 +6,7 @@ the request types of the provider's own SDK; what the caller's SDK gathers must 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ pytestmark = [
     # The SDK subclasses aiohttp's session, which aiohttp discourages: nothing of ours.
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
 ]
+PLAN = "I will use a tool."
+"""What the simulated Cohere says before calls."""
 MODELS = {
     "openai": "gpt-x",
     "anthropic": "claude-haiku-4-5",
@@ -52,7 +55,9 @@ def _expected(scenario: Scenario, caller: str, upstream: str) -> Meaning:
     meaning = scenario.meaning
     if scenario.name == "refusal" and upstream == "gemini" and caller != "gemini":
         # Gemini withholds the text and says so in a message of its own, which others have no place for.
-        return Meaning(text="", finish="refusal")
+        return Meaning(text="", finish="stop" if caller == "cohere" else "refusal")  # Cohere has no word for it
+    if scenario.meaning.calls and upstream == "cohere":
+        return replace(meaning, text=PLAN + meaning.text)
     return meaning
 
 
@@ -88,7 +93,7 @@ async def test_matrix(caller: str, sim: Simulator, capsys: pytest.CaptureFixture
                     holes[key] = await _hole(sim, url, scenario, caller, upstream, stream=stream)
     with capsys.disabled():
         _show(caller, holes)
-    assert {key: hole for key, hole in holes.items() if hole} == {}
+    assert [f"{key}: {hole}" for key, hole in holes.items() if hole] == []
 
 
 def _show(caller: str, holes: dict[tuple[str, str, bool], str]) -> None:

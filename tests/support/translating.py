@@ -8,11 +8,9 @@ from typing import Any
 
 from fluxrpc.errors import AttemptError
 from fluxrpc.protocols.base import Protocol, StreamOptions
-from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge, read_request
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge, read_request, translating_bridge
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.gates import gates_of
-from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
-from fluxrpc.protocols.translation import TranslatingBridge
 from fluxrpc.v1.message_pb2 import MessageRequest
 
 NOW = 1_790_000_000
@@ -52,21 +50,7 @@ def bridge_for(
     request = read_request(caller, text)
     if caller is not target.protocol:
         return open_bridge(request, target, strict=strict, now=NOW)
-    return normalizing(request, target, strict=strict)
-
-
-def normalizing(request: CallerRequest, target: Target, *, strict: bool = False) -> Bridge:
-    """From a protocol to itself through the IR."""
-    return TranslatingBridge(
-        request.read(),
-        request.protocol,
-        target,
-        translators=TRANSLATORS,
-        native=NATIVE[target.protocol],
-        body=request.body,
-        strict=strict,
-        now=NOW,
-    )
+    return translating_bridge(request, target, strict=strict, now=NOW)
 
 
 def written(bridge: Bridge, *, stream: bool = False) -> Any:
