@@ -22,6 +22,7 @@ from fluxrpc.v1.protocol_pb2 import (
     OPAQUE_KIND_COMPACTION,
     OPAQUE_KIND_REDACTED_REASONING,
     OPAQUE_KIND_SIGNATURE,
+    Extra,
     OpaqueKind,
     OpaqueState,
 )
@@ -76,19 +77,21 @@ def read_breakpoint(node: Node, owner: Part | Tool) -> None:
     if control is None:
         return
     owner.cache_breakpoint.SetInParent()
-    seconds = read_ttl(control)
+    seconds, rest = read_ttl(control)
     if seconds:
         owner.cache_breakpoint.ttl.seconds = seconds
-    owner.extras.extend(control.extras(ANTHROPIC, "cache_control."))
+    owner.extras.extend(rest)
 
 
-def read_ttl(control: Node) -> int:
-    """Seconds to live; 0: not said, or in a word that is not known and stays among the extras."""
+def read_ttl(control: Node) -> tuple[int, list[Extra]]:
+    """Seconds to live of a `cache_control`, 0 where none are said, and what else it holds."""
     control.text("type")  # there is one only: ephemeral
-    if not control.is_text("ttl"):
-        return 0
-    word = control.text("ttl") or ""
-    return TTL_SECONDS.get(word, 0)
+    word = control.json("ttl")
+    seconds = TTL_SECONDS.get(word.strip('"'), 0)
+    rest = control.extras(ANTHROPIC, "cache_control.")
+    if word and not seconds:
+        rest.append(Extra(protocol=ANTHROPIC, key="cache_control.ttl", value_json=word))
+    return seconds, rest
 
 
 def _raw(kind: str, rest: str) -> Part:

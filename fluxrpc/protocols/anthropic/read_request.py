@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from fluxrpc.protocols.anthropic.read_parts import read_part
 from fluxrpc.protocols.anthropic.read_settings import read_settings, read_tools
-from fluxrpc.protocols.anthropic.words import ANTHROPIC, CONTINUED
+from fluxrpc.protocols.anthropic.words import ANTHROPIC, CONTINUED, MOVED
 from fluxrpc.protocols.base import ReadRequest
 from fluxrpc.protocols.node import Node, spelling
 from fluxrpc.protocols.notes import Places
@@ -136,6 +136,7 @@ def _with_signatures_in_place(parts: list[tuple[str, Part]]) -> list[tuple[str, 
             part.opaque.extend(state for each in waiting for state in each.opaque)
             for each in waiting:
                 del each.opaque[:]
+                each.extras.append(Extra(protocol=ANTHROPIC, key=MOVED, value_json="true"))
             placed = [kept for kept in placed if kept[1] not in waiting or kept[1].reasoning.text]
             waiting = []
         placed.append((path, part))

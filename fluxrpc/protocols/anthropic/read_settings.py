@@ -146,10 +146,10 @@ def _cache(body: Node, request: MessageRequest) -> None:
     if control is None:
         return
     request.cache.automatic = True
-    seconds = read_ttl(control)
+    seconds, rest = read_ttl(control)
     if seconds:
         request.cache.ttl.seconds = seconds
-    request.extras.extend(control.extras(ANTHROPIC, "cache_control."))
+    request.extras.extend(rest)
 
 
 def _tier(body: Node, request: MessageRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -17,6 +18,7 @@ __all__ = [
     "DISPLAYS",
     "MAX_INT64",
     "MAX_UINT32",
+    "MOVED",
     "NEWER_VERSION",
     "SERVER_CALLS",
     "SERVER_RESULTS",
@@ -34,6 +36,9 @@ NEWER_VERSION = "2026-10-21"
 CONTINUED = "~continued"
 """Key of the extra that says: on the wire this message and the one before were one. Results of tools stand among the
 user's blocks there, and have a message of their own in the IR."""
+
+MOVED = "~moved"
+"""Key of the extra on thinking whose signature was another provider's, and went to what it signs."""
 
 MAX_UINT32 = 2**32 - 1
 MAX_INT64 = 2**63 - 1
@@ -75,17 +80,16 @@ SERVER_RESULTS: Mapping[str, tool.ServerToolKind.ValueType] = MappingProxyType(
 )
 """Types of the blocks that hold what such a call gave."""
 
-_SERVER_TOOLS: tuple[tuple[str, tool.ServerToolKind.ValueType], ...] = (
-    ("web_search_", _WEB_SEARCH),
-    ("web_fetch_", _WEB_FETCH),
-    ("code_execution_", _CODE),
-    ("tool_search_tool_", _TOOL_SEARCH),
-)
+_SERVER_TOOL = re.compile(r"(web_search|web_fetch|code_execution|tool_search_tool_(?:regex|bm25))_[0-9]{8}")
 
 
 def server_kind(tool_type: str) -> tool.ServerToolKind.ValueType | None:
-    """Which tool of the provider a `type` with its version names; None: it is no tool that the provider runs."""
-    return next((kind for prefix, kind in _SERVER_TOOLS if tool_type.startswith(prefix)), None)
+    """Which tool of the provider a `type` with its version names; None: it is no tool that the provider runs.
+
+    Others have names that begin alike (`web_search_preview`); the date at the end is Anthropic's.
+    """
+    found = _SERVER_TOOL.fullmatch(tool_type)
+    return None if found is None else SERVER_CALLS[found.group(1)]
 
 
 def whole(node: Node, key: str, *, least: int = 0, most: int = MAX_INT64) -> int | None:

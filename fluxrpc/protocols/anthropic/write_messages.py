@@ -179,7 +179,7 @@ def _with_late_instructions(draft: Draft, said: list[_Said]) -> list[_Said]:
             if isinstance(block, dict) and "text" in block:
                 block["text"] = MARKER + block["text"]
         has_changed = True
-    return _joined(said) if has_changed else said
+    return _joined(said) if has_changed and not draft.exact else said
 
 
 def _may_stand(said: Sequence[_Said], index: int) -> bool:

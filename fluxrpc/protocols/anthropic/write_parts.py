@@ -15,7 +15,7 @@ from fluxrpc.ir.build import parts_of, result_parts
 from fluxrpc.protocols.anthropic.arguments import input_of
 from fluxrpc.protocols.anthropic.citations import replayed_citation
 from fluxrpc.protocols.anthropic.draft import Block, Draft
-from fluxrpc.protocols.anthropic.words import ANTHROPIC, SERVER_CALLS, SERVER_RESULTS
+from fluxrpc.protocols.anthropic.words import ANTHROPIC, MOVED, SERVER_CALLS, SERVER_RESULTS
 from fluxrpc.protocols.envelope import is_replayable
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import raw
@@ -151,11 +151,12 @@ def _document(draft: Draft, part: Part, path: str, role: Role.ValueType) -> Writ
         draft.notes.dropped("DOCUMENT", path, "the model's own turns hold no documents here")
         return None
     document = part.document
+    place = path if path.startswith("documents[") else f"{path}.document"  # the request's own are no parts
     if document.source:
         block: Block = {"type": "search_result", "source": document.source, "title": document.title}
-        block["content"] = _passages(draft, document, f"{path}.document")
+        block["content"] = _passages(draft, document, place)
     else:
-        source = _document_source(draft, document, f"{path}.document")
+        source = _document_source(draft, document, place)
         if source is None:
             return None
         block = {"type": "document", "source": source}
@@ -220,12 +221,17 @@ def _reasoning(draft: Draft, part: Part, path: str, _role: Role.ValueType) -> Wr
     if part.reasoning.redacted:
         if state is not None:
             return {"type": "redacted_thinking", "data": state.value.decode("utf-8", "replace")}
-    elif state is not None or (draft.exact and not part.opaque):
+    elif state is not None or (draft.exact and _was_unsigned(part)):
         block: Block = {"type": "thinking", "thinking": part.reasoning.text}
         block["signature"] = "" if state is None else state.value.decode("utf-8", "replace")
         return block
     draft.notes.dropped("REASONING_HISTORY", path)
     return None
+
+
+def _was_unsigned(part: Part) -> bool:
+    """Whether the caller sent it without any signature: copies of the API give none."""
+    return not part.opaque and all(extra.key != MOVED for extra in part.extras)
 
 
 def _own_state(draft: Draft, part: Part) -> OpaqueState | None:
