@@ -29,6 +29,7 @@ __all__ = [
     "data_date",
     "gate_rows",
     "gates_of",
+    "known_rows",
     "model_capabilities",
     "model_names",
     "overridden",
@@ -150,6 +151,11 @@ def _data() -> _File:
 def data_date() -> str:
     """The date of the built-in data."""
     return _data().date
+
+
+def known_rows() -> tuple[GateRow, ...]:
+    """All of the built-in data, in the order of the file."""
+    return _data().rows
 
 
 def model_names(model: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from fluxrpc.protocols import gates as gates_module
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.gates import (
     EFFORTS,
@@ -14,6 +13,7 @@ from fluxrpc.protocols.gates import (
     data_date,
     gate_rows,
     gates_of,
+    known_rows,
     model_capabilities,
     model_names,
     overridden,
@@ -451,7 +451,7 @@ def test_gpt_6_has_tools_in_responses_only() -> None:
 def test_the_data_names_nothing_that_nobody_asks_for() -> None:
     assert data_date() == "2026-11-30"
     names: set[str] = set()
-    for row in gates_module._data().rows:
+    for row in known_rows():
         assert row.name not in names, "names are unique"
         names.add(row.name)
         assert row.source
