@@ -12,9 +12,9 @@ from typing import Any
 
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.dialects import dialect_named
 from fluxrpc.protocols.node import SPELLING, merge_extras
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.openai.dialects import dialect_of
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.tool_names import ToolNames
 from fluxrpc.v1.message_pb2 import MessageRequest
@@ -36,7 +36,7 @@ class Writing:
         self.context = context
         self.notes = notes
         self.gates = context.target.gates
-        self.dialect = dialect_of(context.target.dialect)
+        self.dialect = dialect_named(context.target.dialect)
         self.is_own = context.caller is Protocol.OPENAI
         self.spelt = own_keys(request.extras)
         self.refused: set[str] = set()
