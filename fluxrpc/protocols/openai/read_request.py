@@ -109,9 +109,10 @@ def _read_output(node: Node, request: MessageRequest, spelled: Spelled) -> None:
     verbosity = spelled.text(node, "verbosity")
     if verbosity:
         request.verbosity, request.verbosity_raw = VERBOSITY.read(verbosity)
+    is_list = node.is_list("modalities")
     words = node.texts("modalities")
     request.output_modalities.extend(MODALITY.read(word)[0] for word in words)
-    if any(MODALITY.read(word)[1] for word in words):
+    if is_list and (not words or any(MODALITY.read(word)[1] for word in words)):
         spelled.add("modalities", json_of(words))
     audio = node.node("audio")
     if audio is not None:

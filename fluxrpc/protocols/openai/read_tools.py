@@ -123,7 +123,9 @@ def _web_search(node: Node) -> Tool:
         tool.context_size, tool.context_size_raw = CONTEXT_SIZE.read(size)
     location = node.node("user_location")
     if location is not None:
-        place = location.node("approximate") or Node({})
+        place = location.node("approximate")
+        if place is None:
+            return Tool(server=tool, extras=[*node.extras(OPENAI), *location.extras(OPENAI, "user_location."), *spelled])
         tool.user_location.SetInParent()
         for name in _PLACE_FIELDS:
             setattr(tool.user_location, name, spelled.text(place, name, "user_location.approximate."))

@@ -78,11 +78,15 @@ def _own_message(message: Message, path: str, writing: Writing) -> Fields:
         placed = [Placed(part=part, path=f"{path}.parts[{index}]") for index, part in enumerate(parts)]
         if message.role == ROLE_ASSISTANT:
             written = assistant_message(placed, writing)
+            if "content" in spelt:
+                written.pop("content", None)
         else:
             written = {"role": _ROLE_WORDS[message.role]}
             pieces = [piece_of(each.part, each.path, writing) for each in placed]
-            if pieces and "content" not in spelt:
-                written["content"] = content_of([piece for piece in pieces if piece is not None])
+            if message.text:
+                written["content"] = message.text
+            elif pieces:
+                written["content"] = [piece for piece in pieces if piece is not None]
         if message.name:
             written["name"] = message.name
     merge_extras(written, message.extras, OPENAI)
