@@ -77,7 +77,7 @@ Grounding = tuple[int, Citation]
 def citations_of_support(text: msgspec.Raw, texts: Sequence[Offsets | None]) -> list[Grounding]:
     """The citations of a `groundingMetadata`. `texts` are the parts of the answer, None for those that are no text.
 
-    A support that names no text speaks of the last one: in streams the index is that of a frame.
+    A support that names no text speaks of one that is long enough: in streams the index is that of a frame.
     """
     grounding = read_loosely(_GROUNDING, text)
     chunks = (grounding.grounding_chunks if grounding else None) or []
@@ -86,7 +86,7 @@ def citations_of_support(text: msgspec.Raw, texts: Sequence[Offsets | None]) -> 
         segment = support.segment or _Segment()
         indexes = [index for index in support.grounding_chunk_indices or () if 0 <= index < len(chunks)]
         citation = Citation(statement=segment.text or "", sources=[_source(chunks[index], index) for index in indexes])
-        at = _text_at(texts, segment.part_index)
+        at = _text_at(texts, segment.part_index, segment.end_index or 0)
         if at is not None:
             _place(citation, texts[at], segment.start_index, segment.end_index)
             cited.append((at, citation))
@@ -96,15 +96,14 @@ def citations_of_support(text: msgspec.Raw, texts: Sequence[Offsets | None]) -> 
 def citations_of_recitation(text: msgspec.Raw, texts: Sequence[Offsets | None]) -> list[Grounding]:
     """The citations of a `citationMetadata`: spans of the answer that repeat what stands elsewhere."""
     recitation = read_loosely(_RECITATION, text)
-    at = _text_at(texts, 0)
-    if recitation is None or at is None:
-        return []
     cited: list[Grounding] = []
-    for each in recitation.citations or recitation.citation_sources or ():
+    for each in (recitation and (recitation.citations or recitation.citation_sources)) or ():
         source = CitationSource(kind=CITATION_SOURCE_KIND_URL, url=each.uri or "", title=each.title or "")
         citation = Citation(kind_raw="citationMetadata", sources=[source])
-        _place(citation, texts[at], each.start_index, each.end_index)
-        cited.append((at, citation))
+        at = _text_at(texts, 0, each.end_index or 0)
+        if at is not None:
+            _place(citation, texts[at], each.start_index, each.end_index)
+            cited.append((at, citation))
     return cited
 
 
@@ -136,11 +135,13 @@ def written_grounding(
     return {"groundingChunks": chunks, "groundingSupports": supports} if supports else {}
 
 
-def _text_at(texts: Sequence[Offsets | None], index: int) -> int | None:
-    """The index itself where a text stands there, else that of the last text."""
+def _text_at(texts: Sequence[Offsets | None], index: int, end: int) -> int | None:
+    """The index itself where a text stands there, else that of the first text that is long enough, else of the last."""
     if 0 <= index < len(texts) and texts[index] is not None:
         return index
-    return next((at for at in reversed(range(len(texts))) if texts[at] is not None), None)
+    spoken = [(at, offsets) for at, offsets in enumerate(texts) if offsets is not None]
+    fitting = [at for at, offsets in spoken if end <= offsets.bytes]
+    return fitting[0] if fitting else spoken[-1][0] if spoken else None
 
 
 def _place(citation: Citation, offsets: Offsets | None, start: int, end: int | None) -> None:

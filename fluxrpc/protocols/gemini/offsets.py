@@ -28,6 +28,11 @@ class Offsets:
         """Length in code points."""
         return self._points
 
+    @property
+    def bytes(self) -> int:
+        """Length in UTF-8 bytes."""
+        return self._bytes
+
     def feed(self, text: str) -> None:
         """The text grows."""
         length = len(text)

@@ -90,6 +90,12 @@ def _media(part: Part, path: str, notes: Notes) -> WirePart:
     return written_media(media, with_name=True)
 
 
+def _document(part: Part, path: str, notes: Notes) -> WirePart:
+    if part.document.HasField("media"):
+        return _media(part, path, notes)
+    return {"text": part.document.text}
+
+
 def _reasoning(part: Part, path: str, notes: Notes) -> WirePart:
     del path, notes
     return {"text": part.reasoning.text or "\n\n".join(part.reasoning.summaries), "thought": True}
@@ -151,7 +157,7 @@ _WRITERS: Mapping[str, Callable[[Part, str, Notes], WirePart | None]] = {
     "image": _media,
     "audio": _media,
     "video": _media,
-    "document": _media,
+    "document": _document,
     "reasoning": _reasoning,
     "compaction": _compaction,
     "tool_call": _call,

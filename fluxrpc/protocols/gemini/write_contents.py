@@ -157,10 +157,9 @@ def _contents(turns: Sequence[Turn], writer: PartWriter, notes: Notes) -> list[_
 def _move_signatures(parts: list[WirePart]) -> None:
     """Signatures that other protocols carry on the reasoning go back to the part behind it, which they belong to."""
     for part, following in pairwise(parts):
-        if "thought" in part and "thought" not in following and "thoughtSignature" not in following:
-            signature = part.pop("thoughtSignature", None)
-            if signature is not None:
-                following["thoughtSignature"] = signature
+        is_free = "thought" not in following and "thoughtSignature" not in following
+        if is_free and "thought" in part and "thoughtSignature" in part:
+            following["thoughtSignature"] = part.pop("thoughtSignature")
     parts[:] = [part for part in parts if part != {"text": "", "thought": True}]
 
 

@@ -41,6 +41,7 @@ _TEXTS = {
     "compaction": ("compaction", "text"),
 }
 """Kinds of parts that go out as they grow, to where their text is."""
+_APPROXIMATED = {"refusal": "ANSWER_REFUSAL", "compaction": "COMPACTION"}
 _THOUGHTS = frozenset({"reasoning", "compaction"})
 
 
@@ -140,8 +141,9 @@ class GeminiEventWriter:
         choice.part, choice.kind, choice.pieces, choice.summary = part, kind, [], -1
         choice.measured = Offsets() if kind in {"text", "refusal"} else None
         choice.texts.append(choice.measured)
-        if kind == "refusal":
-            self._notes.approximated("ANSWER_REFUSAL", choice.path)
+        code = _APPROXIMATED.get(kind)
+        if code is not None:
+            self._notes.approximated(code, choice.path)
         way = _TEXTS.get(kind, ())
         text: Any = part if way else ""
         for step in way:

@@ -28,7 +28,9 @@ _SERVER_OPTIONS = ("max_uses", "allowed_domains", "blocked_domains", "user_locat
 _CUSTOM_SCHEMA = raw(
     f'{{"type":"object","properties":{{"{CUSTOM_INPUT}":{{"type":"string"}}}},"required":["{CUSTOM_INPUT}"]}}'
 )
-_DECIDES = frozenset({tool_pb2.TOOL_CHOICE_MODE_UNSPECIFIED, tool_pb2.TOOL_CHOICE_MODE_AUTO})
+_DECIDES = frozenset({
+    tool_pb2.TOOL_CHOICE_MODE_UNSPECIFIED, tool_pb2.TOOL_CHOICE_MODE_OTHER, tool_pb2.TOOL_CHOICE_MODE_AUTO,
+})  # fmt: skip
 
 
 def tool_names(context: Context, notes: Notes) -> ToolNames:
@@ -176,13 +178,12 @@ def _written_choice(request: MessageRequest, notes: Notes, names: ToolNames) -> 
         return {}
     if mode == tool_pb2.TOOL_CHOICE_MODE_OTHER:
         notes.dropped("TOOL_CHOICE", "tool_choice.mode")
-        mode = tool_pb2.TOOL_CHOICE_MODE_UNSPECIFIED
     chosen = [name for name in choice.names if name in known]
     if len(chosen) < len(choice.names):
         notes.dropped("TOOL_CHOICE_NAMED", "tool_choice.names", "only functions can be named")
     if mode in _DECIDES:
         mode = _deciding_mode(request, notes, has_names=bool(chosen))
-    config: dict[str, Any] = {"mode": _MODE_WORDS[mode]} if mode else {}
+    config: dict[str, Any] = {"mode": _MODE_WORDS[mode]} if mode in _MODE_WORDS else {}
     if chosen:
         config["allowedFunctionNames"] = [names.written(name, "tool_choice.names") for name in chosen]
     return config
