@@ -96,7 +96,6 @@ class CohereEventReader(EventReader):
         self._plan: int | None = None
         self._takers: dict[str, Callable[[_Event, _Message, bytes], int]] = {
             "content-start": self._open_block,
-            "content-delta": self._grow_block,
             "content-end": self._close,
             "tool-plan-delta": self._grow_plan,
             "tool-call-start": self._open_call,
@@ -113,21 +112,30 @@ class CohereEventReader(EventReader):
 
     def take(self, frame: Frame) -> int:
         """Read one event. Its type stands in the data; the event name repeats it."""
-        if frame.data == b"[DONE]":
+        data = frame.data
+        if data == b"[DONE]":
             return DROP
-        event = decode_halves(_EVENT, frame.data)
+        event = decode_halves(_EVENT, data)
         kind = event.type or frame.event.decode("utf-8", "replace")
         if event.error or (not kind and event.message):
-            raise error_of(frame.data)
+            raise error_of(data)
+        if kind != "content-delta":  # nearly all are, so these come before all else
+            return self._take_other(kind, event, data)
         if not self.has_begun:
-            self.begin(MessageResponse(id=event.id or ""))
+            self.begin(MessageResponse())
+        delta = event.delta
+        content = None if delta is None or delta.message is None else delta.message.content
+        return self._grow(event, content) if isinstance(content, _Content) else PASS
+
+    def _take_other(self, kind: str, event: _Event, data: bytes) -> int:
+        self.begin(MessageResponse(id=event.id or ""))
         if kind == "message-end":
-            return self._end(frame.data)
+            return self._end(data)
         self.open_choice(0)
         delta = event.delta
         message = _NOTHING if delta is None or delta.message is None else delta.message
         taker = self._takers.get(kind)
-        return self._carry(kind, frame.data) if taker is None else taker(event, message, frame.data)
+        return self._carry(kind, data) if taker is None else taker(event, message, data)
 
     def _open_block(self, event: _Event, message: _Message, data: bytes) -> int:
         content = message.content
@@ -141,17 +149,14 @@ class CohereEventReader(EventReader):
             self._blocks[event.index] = part
         return self._grow(event, content)
 
-    def _grow_block(self, event: _Event, message: _Message, data: bytes) -> int:
-        del data
-        content = message.content
-        return self._grow(event, content) if isinstance(content, _Content) else PASS
-
     def _grow(self, event: _Event, content: _Content) -> int:
         step = PASS
-        for kind, text in (("reasoning", content.thinking), ("text", content.text)):
-            if text:
-                self.grow(0, kind, text)
-                step = REAL
+        if content.thinking:
+            self.grow(0, "reasoning", content.thinking)
+            step = REAL
+        if content.text:
+            self.grow(0, "text", content.text)
+            step = REAL
         if event.logprobs is not None and self.is_open(0, "text"):
             self.add_logprobs(0, tokens_of(event.logprobs))
         return step

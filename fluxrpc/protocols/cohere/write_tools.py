@@ -107,6 +107,8 @@ class ToolWriter:
         profile = COHERE if is_strict else PLAIN
         place = f"{path}.parameters_json"
         schema = convert(schema, function.dialect, profile, self._notes, code="TOOL_SCHEMA", path=place)
+        if alters_arguments(function.parameters_json, function.dialect, profile):
+            self._context.narrowed_tools[function.name] = function
         fields["parameters"] = raw(schema)
         if function.output_schema_json:
             self._notes.dropped("TOOL_OUTPUT_SCHEMA", f"{path}.output_schema_json")

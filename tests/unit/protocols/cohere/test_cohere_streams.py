@@ -345,3 +345,14 @@ def test_events(events: list[dict[str, Any]], expected: list[Event], noted: set[
     found, notes = write([ParseDict(event, StreamEvent()) for event in given])
     assert found == [BEGIN, *expected, end(usage={"tokens": {"input_tokens": 1, "output_tokens": 2}})]
     assert notes == noted
+
+
+def test_the_watcher_knows_usage_and_ends() -> None:
+    watch = CohereWatch(StreamOptions())
+    assert watch.usage is None
+    assert watch.feed(b"data: [DONE]\n\n" + frames(WHOLE)).ended
+    assert watch.usage is not None
+    assert watch.usage.input_tokens == 4
+    cut = CohereWatch(StreamOptions())
+    assert isinstance(cut.feed(frames([BEGIN, {"type": "message-end"}])).error, AnswerFault)
+    assert isinstance(cut.error_of(b"{}"), ProviderError)
