@@ -23,9 +23,11 @@ from fluxrpc.errors import (
     ProviderRejected,
     RateLimited,
     RoutingError,
+    StreamInterrupted,
 )
 from fluxrpc.routing.route import Door
 from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.v1.usage_pb2 import Usage
 
 # Of several faults the caller is told the one that an operator can do least about at once and that passes soonest:
 # a sick provider before a rate limit before a bad key. Whatever stands first and occurred decides.
@@ -42,6 +44,17 @@ _SHUT: Sequence[tuple[Door, type[RoutingError], str]] = (
     (Door.HINT, RateLimited, "every route is shut: the providers told us to wait"),
     (Door.CREDENTIAL, CredentialFailed, "every route is shut: the providers reject our credentials"),
 )
+
+
+_OUR_OWN = frozenset({401, 402, 403, 404})
+"""HTTP statuses of errors about key, bill, permission and model."""
+
+
+def interrupted(error: AttemptError, *, attempts: Sequence[Attempt], usage: Usage | None) -> StreamInterrupted:
+    """The error for an answer that had begun and broke off with `error`."""
+    return StreamInterrupted(
+        f"the answer broke off: {error.safe_message}", attempts=attempts, partial_usage=usage, native=_native(error)
+    )
 
 
 def conclude(
@@ -95,7 +108,14 @@ def _rejected(error: AttemptError, attempts: Sequence[Attempt]) -> RoutingError:
 
 
 def _native(error: AttemptError) -> NativeErrorBody | None:
-    return error.native if isinstance(error, ProviderError) else None
+    """The provider's own error, where it is for the caller.
+
+    What concerns our account or our choice of a model is not: shown as it is, an SDK would blame the caller's own key.
+    The edge says in the caller's protocol that the provider failed.
+    """
+    if not isinstance(error, ProviderError) or error.native is None or error.outcome is Outcome.CREDENTIAL:
+        return None
+    return None if error.native.http_status in _OUR_OWN else error.native
 
 
 def _hint(error: AttemptError) -> float | None:

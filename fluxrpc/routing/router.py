@@ -20,10 +20,8 @@ from fluxrpc.errors import (
     AttemptError,
     NotExpressible,
     Outcome,
-    ProviderError,
     RequestError,
     RoutingError,
-    StreamInterrupted,
 )
 from fluxrpc.protocols.base import Answer, Batch, Protocol
 from fluxrpc.protocols.bridge import CallerRequest
@@ -31,6 +29,7 @@ from fluxrpc.resilience.deadline import Deadline
 from fluxrpc.resilience.retry import BackoffSettings, Random
 from fluxrpc.routing.attempt import Attempter, Reply
 from fluxrpc.routing.commit import LiveStream
+from fluxrpc.routing.conclusion import interrupted
 from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.outgoing import HeaderList, crossing
 from fluxrpc.routing.plan import Next, Plan
@@ -335,12 +334,7 @@ class _Running(Struct, kw_only=True):
             run.abandon(self.started, usage)
             return run.out_of_time(usage)
         run.fail(self.started, error, self.step.route.record_failure(error), usage)
-        return StreamInterrupted(
-            f"the answer broke off: {error.safe_message}",
-            attempts=run.attempts,
-            partial_usage=usage,
-            native=error.native if isinstance(error, ProviderError) else None,
-        )
+        return interrupted(error, attempts=run.attempts, usage=usage)
 
 
 class _Alarm:

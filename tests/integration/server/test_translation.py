@@ -230,6 +230,14 @@ async def test_our_bad_key_is_not_the_callers_fault(sim: Simulator, target: str)
     assert KEY not in str(told.detail)
 
 
+@pytest.mark.parametrize("target", PROTOCOLS)
+async def test_nor_is_our_choice_of_a_model(sim: Simulator, target: str) -> None:
+    told = await _failed(sim, "anthropic", target, Fault("model_not_found"))
+    assert told.code is grpc.StatusCode.UNAVAILABLE
+    assert told.detail is not None
+    assert told.detail.native.http_status == 503
+
+
 async def test_a_body_that_is_none_of_its_protocol(sim: Simulator) -> None:
     async with serving(config(sim, {"service": "anthropic", "model": "up"}), ENV) as server:
         told = await failure(server.stub.Execute(asked("openai", messages=[{"role": "user", "content": 7}])))
