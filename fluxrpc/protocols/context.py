@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.gates import Gates
 from fluxrpc.v1.message_pb2 import MessageRequest
+from fluxrpc.v1.tool_pb2 import FunctionTool
 
 __all__ = ["Context", "Target"]
 
@@ -52,6 +53,9 @@ class Context(Struct, kw_only=True):
     """Names of tools as they were written, to the caller's."""
     custom_tools: set[str] = set()
     """The caller's names of custom tools that were written as functions with one property `input`."""
+    narrowed_tools: dict[str, FunctionTool] = {}
+    """The caller's names of functions whose schema was narrowed so that arguments have to be restored, and as they are
+    without that."""
     stops: tuple[str, ...] = ()
     """Stop sequences that the provider cannot take: the answer is cut at the first that it meets."""
     single_call: bool = False

@@ -1,7 +1,8 @@
 """What a request's writer did on the caller's behalf is undone in the answer: a pass over the IR, whole or streamed.
 
-Names of tools get back the caller's spelling, custom tools their free text, enums their bare word; an answer is cut at
-a stop sequence that the provider could not take, and after the first call where only one was allowed.
+Names of tools get back the caller's spelling, custom tools their free text, arguments the form of the caller's schema,
+enums their bare word; an answer is cut at a stop sequence that the provider could not take, and after the first call
+where only one was allowed.
 
 Invariant: what comes out obeys the grammar of the IR, and how a stream was cut into events changes nothing:
 `accumulate(Undo(context).events(events_of(response)))` is what `undo_response` makes of `response`.
@@ -23,10 +24,12 @@ from fluxrpc.ir.events import events_of
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.json_text import JsonFault, decode_answer
 from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.schema import restored
 from fluxrpc.protocols.stops import StopScanner, compiled_stops
 from fluxrpc.v1.part_pb2 import Part, TokenLogprob
 from fluxrpc.v1.response_pb2 import FINISH_REASON_STOP_SEQUENCE, Finish, MessageResponse
 from fluxrpc.v1.stream_pb2 import StreamEvent
+from fluxrpc.v1.tool_pb2 import FunctionTool
 
 __all__ = ["CUSTOM_INPUT", "Undo", "is_needed", "undo_response"]
 
@@ -58,6 +61,8 @@ class _Growing(Struct, kw_only=True):
     """The kind of its deltas: `text` or `arguments`."""
     key: str = ""
     """It is a JSON object: kept until it ends, then only the string under this key is given out."""
+    function: FunctionTool | None = None
+    """It holds arguments of this function: kept until it ends, then given out in the form of its schema."""
     scanner: StopScanner | None = None
     _kept: list[str] = field(default_factory=list)
     _tokens: list[TokenLogprob] = field(default_factory=list)
@@ -75,14 +80,18 @@ class _Growing(Struct, kw_only=True):
 
     def feed(self, text: str) -> str:
         """What of it can be given out."""
-        if self.key:
+        if self.key or self.function is not None:
             self._kept.append(text)
             return ""
         return text if self.scanner is None else self.scanner.feed(text)
 
     def close(self) -> str:
         """What can be given out at its end."""
-        text = _unwrapped("".join(self._kept), self.key) if self.key else ""
+        text = "".join(self._kept)
+        if self.key:
+            text = _unwrapped(text, self.key)
+        elif self.function is not None:
+            text = restored(text, self.function.parameters_json, self.function.dialect)
         return text if self.scanner is None else self.scanner.feed(text) + self.scanner.close()
 
     def ripe(self, tokens: Sequence[TokenLogprob], *, at_end: bool = False) -> list[TokenLogprob]:
@@ -178,7 +187,7 @@ class Undo:
         choice.has_call |= is_call
         start.part_index -= len(choice.dropped)
         choice.growing = self._growing(start.part)
-        text = _take_text(start.part) if choice.growing else ""
+        text = _take_text(start.part, choice.growing) if choice.growing else ""
         self._out.append(event)
         if text and choice.growing:
             more = _delta_of(start.choice_index, start.part_index)
@@ -251,8 +260,10 @@ class Undo:
         growing = self._growing(part)
         if growing is None:
             return ""
-        text = growing.feed(_take_text(part)) + growing.close()
-        if growing.kind == "arguments":
+        text = growing.feed(_take_text(part, growing)) + growing.close()
+        if growing.function is not None:
+            part.tool_call.arguments_json = text
+        elif growing.kind == "arguments":
             part.tool_call.custom_text = text
         else:
             part.text = text
@@ -268,6 +279,8 @@ class Undo:
             return _Growing(kind="text", key=self._context.unwrap_key, scanner=scanner)
         if part.tool_call.name in self._context.custom_tools and part.HasField("tool_call"):
             return _Growing(kind="arguments", key=CUSTOM_INPUT)
+        if part.HasField("tool_call") and part.tool_call.name in self._context.narrowed_tools:
+            return _Growing(kind="arguments", function=self._context.narrowed_tools[part.tool_call.name])
         return None
 
     def _finish(self, event: StreamEvent) -> None:
@@ -296,7 +309,9 @@ class Undo:
 
 
 def _is_more_than_names(context: Context) -> bool:
-    return bool(context.custom_tools or context.stops or context.single_call or context.unwrap_key)
+    return bool(
+        context.custom_tools or context.narrowed_tools or context.stops or context.single_call or context.unwrap_key
+    )
 
 
 def _rename(part: Part, tool_names: Mapping[str, str]) -> None:
@@ -306,8 +321,11 @@ def _rename(part: Part, tool_names: Mapping[str, str]) -> None:
             part.tool_call.name = name
 
 
-def _take_text(part: Part) -> str:
-    """The text that a part already has; what stays is the empty part. A call becomes one of a custom tool."""
+def _take_text(part: Part, growing: _Growing) -> str:
+    """The text that a part already has; what stays is the empty part. A call of a custom tool becomes one."""
+    if growing.function is not None:
+        text, part.tool_call.arguments_json = part.tool_call.arguments_json, ""
+        return text
     if part.HasField("tool_call"):
         text = part.tool_call.arguments_json
         part.tool_call.custom_text = ""

@@ -14,7 +14,7 @@ from fluxrpc.protocols.cohere.words import TOOL_CHOICES
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.schema import COHERE, PLAIN, convert
+from fluxrpc.protocols.schema import COHERE, PLAIN, alters_arguments, convert
 from fluxrpc.protocols.tool_names import ToolNames
 from fluxrpc.v1.message_pb2 import MessageRequest, Tool
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE

@@ -7,7 +7,7 @@ from typing import Any
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.openai.words import CONTEXT_SIZE, SYNTAX, TOOL_CHOICE
 from fluxrpc.protocols.openai.writing import Writing
-from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, convert
+from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, alters_arguments, convert
 from fluxrpc.v1.message_pb2 import Tool
 from fluxrpc.v1.tool_pb2 import (
     GRAMMAR_SYNTAX_UNSPECIFIED,
@@ -95,7 +95,10 @@ def _parameters(function: FunctionTool, place: str, writing: Writing) -> str:
         return function.parameters_json
     profile = CHAT_STRICT if function.strict else PLAIN
     path = f"{place}.parameters_json"
-    return convert(function.parameters_json, function.dialect, profile, writing.notes, code="TOOL_SCHEMA", path=path)
+    schema = convert(function.parameters_json, function.dialect, profile, writing.notes, code="TOOL_SCHEMA", path=path)
+    if alters_arguments(function.parameters_json, function.dialect, profile):
+        writing.context.narrowed_tools[function.name] = function
+    return schema
 
 
 def _custom(tool: CustomTool, path: str, writing: Writing) -> Fields:

@@ -11,7 +11,7 @@ from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.responses.read_tools import hosted_kind
 from fluxrpc.protocols.responses.words import CHOICE_MODES, SEARCH_SIZES, SYNTAXES, VENDOR_TOOLS, find_extra
-from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, convert
+from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, alters_arguments, convert
 from fluxrpc.protocols.tool_names import ToolNames
 from fluxrpc.v1 import tool_pb2 as pb
 from fluxrpc.v1.message_pb2 import MessageRequest, Tool
@@ -94,7 +94,10 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
         if self.exact:
             return schema
         profile = CHAT_STRICT if function.strict else PLAIN
-        return convert(schema, function.dialect, profile, self.notes, code="TOOL_SCHEMA", path=path)
+        written = convert(schema, function.dialect, profile, self.notes, code="TOOL_SCHEMA", path=path)
+        if alters_arguments(schema, function.dialect, profile):
+            self.context.narrowed_tools[function.name] = function
+        return written
 
     def _custom(self, custom: pb.CustomTool, path: str) -> dict[str, Any]:
         item: dict[str, Any] = {"type": "custom", "name": self._name(custom.name, f"{path}.name")}

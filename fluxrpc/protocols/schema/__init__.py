@@ -1,6 +1,6 @@
 """JSON Schemas down to what a provider takes, with a note for each keyword that it cannot have."""
 
-from fluxrpc.protocols.schema.convert import convert
+from fluxrpc.protocols.schema.convert import alters_arguments, convert
 from fluxrpc.protocols.schema.profile import (
     ANTHROPIC_STRICT,
     CHAT_STRICT,
@@ -20,6 +20,7 @@ __all__ = [
     "GEMINI_SCHEMA",
     "PLAIN",
     "SchemaProfile",
+    "alters_arguments",
     "convert",
     "restored",
 ]

@@ -14,11 +14,11 @@ from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.schema.node import Change, Converter
 from fluxrpc.protocols.schema.openapi import to_json_schema
-from fluxrpc.protocols.schema.profile import PLAIN, SchemaProfile
+from fluxrpc.protocols.schema.profile import PLAIN, Required, SchemaProfile
 from fluxrpc.protocols.schema.references import Unsayable
 from fluxrpc.v1.tool_pb2 import SCHEMA_DIALECT_OPENAPI_SUBSET, SchemaDialect
 
-__all__ = ["ANNOTATION", "convert"]
+__all__ = ["ANNOTATION", "alters_arguments", "convert"]
 
 ANNOTATION = "SCHEMA_ANNOTATION"
 """The code for keywords that allow and forbid nothing."""
@@ -56,6 +56,18 @@ def convert(
     for change in converted.changes:
         notes.add(ANNOTATION if change.is_annotation else code, change.action, path + change.place, change.reason)
     return converted.text
+
+
+def alters_arguments(schema_json: str, dialect: SchemaDialect.ValueType, profile: SchemaProfile) -> bool:
+    """Whether what a model writes under the converted schema has to be `restored` to the caller's.
+
+    For schemas that `convert` has converted.
+    """
+    is_openapi = dialect == SCHEMA_DIALECT_OPENAPI_SUBSET
+    if profile.required is Required.ANY and (is_openapi or not profile.is_openapi):
+        return False
+    call = _cached if len(schema_json) <= _MAX_CACHED_CHARACTERS else _converted
+    return any(change.alters_arguments for change in call(schema_json, profile, is_openapi=is_openapi).changes)
 
 
 def _converted(schema_json: str, profile: SchemaProfile, *, is_openapi: bool) -> _Converted:

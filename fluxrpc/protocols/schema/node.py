@@ -55,6 +55,8 @@ class Change(NamedTuple):
     place: str
     reason: str
     is_annotation: bool = False
+    alters_arguments: bool = False
+    """A model writes other values than the caller's schema asks for."""
 
 
 class _Spot(NamedTuple):
@@ -256,8 +258,9 @@ class Converter:
             return node
         for name in added:
             properties[name] = unions.with_null(properties[name], as_list=profile.unions is Unions.LIST)
+            place = f"{spot.place}.properties.{name}"
             reason = "must be required, and takes null instead"
-            self._note(NOTE_ACTION_APPROXIMATED, spot, f"properties.{name}", reason)
+            self.changes.append(Change(NOTE_ACTION_APPROXIMATED, place, reason, alters_arguments=True))
         return node | {"properties": encoded(properties), "required": encoded([*required, *added])}
 
     # --- enums and types ---
@@ -270,7 +273,8 @@ class Converter:
         if self._profile.is_openapi:
             texts = [value if kind(value) in allowed else encoded(bytes(value).decode()) for value in values]
             types = ["string", *(each for each in unions.implied_types(node) if each == "null")]
-            self._note(NOTE_ACTION_APPROXIMATED, spot, "enum", "its values are written as strings")
+            place, reason = f"{spot.place}.enum", "its values are written as strings"
+            self.changes.append(Change(NOTE_ACTION_APPROXIMATED, place, reason, alters_arguments=True))
             return node | {"type": encoded(types), "enum": encoded(texts)}
         told = f"enum: {bytes(node['enum']).decode()}"
         self._note(NOTE_ACTION_APPROXIMATED, spot, "enum", "moved to the description")

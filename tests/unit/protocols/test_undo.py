@@ -24,6 +24,7 @@ from fluxrpc.v1.response_pb2 import (
     MessageResponse,
 )
 from fluxrpc.v1.stream_pb2 import PartDelta, PartStart, PartStop, RawEvent, StreamEvent
+from fluxrpc.v1.tool_pb2 import FunctionTool
 from fluxrpc.v1.usage_pb2 import Usage
 from tests.support.ir_answers import answers, parts, recut
 
@@ -49,6 +50,28 @@ def undone(response: MessageResponse, known: Context, notes: Notes | None = None
     copy.CopyFrom(response)
     undo_response(copy, known, Notes({}) if notes is None else notes)
     return copy
+
+
+def test_arguments_get_back_the_form_of_the_callers_schema() -> None:
+    function = FunctionTool(name="f", parameters_json='{"properties":{"a":{"type":"string"}}}')
+    known = context(narrowed_tools={"f": function}, tool_names={"f_1": "f"})
+    assert is_needed(known)
+    given = answer(call("f_1", '{"a":null,"b":1.50}'), call("g", '{"a":null}'))
+    restored = undone(given, known).choices[0].parts
+    assert [part.tool_call.name for part in restored] == ["f", "g"]
+    assert [part.tool_call.arguments_json for part in restored] == ['{"b":1.50}', '{"a":null}']
+    streamed = Undo(known, Notes({})).events(
+        [
+            start(call("f_1", '{"a":')),
+            StreamEvent(part_delta=PartDelta(arguments='null,"b"')),
+            StreamEvent(part_delta=PartDelta(arguments=":1}")),
+            StreamEvent(part_stop=PartStop(part=call("f_1", '{"a":null,"b":1}'))),
+        ]
+    )
+    assert [event.WhichOneof("event") for event in streamed] == ["part_start", "part_delta", "part_stop"]
+    assert not streamed[0].part_start.part.tool_call.HasField("custom_text")
+    assert streamed[1].part_delta.arguments == '{"b":1}'
+    assert streamed[2].part_stop.part.tool_call.arguments_json == '{"b":1}'
 
 
 def start(part: Part, index: int = 0) -> StreamEvent:

@@ -16,6 +16,7 @@ from fluxrpc.protocols.schema import (
     GEMINI_SCHEMA,
     PLAIN,
     SchemaProfile,
+    alters_arguments,
     convert,
 )
 from fluxrpc.v1.outcome_pb2 import NoteAction
@@ -424,6 +425,20 @@ def test_keywords(schema: Any, profile: SchemaProfile, expected: Any, notes: set
     text, said = converted(schema, profile)
     assert json.loads(text) == expected
     assert said == notes
+
+
+def test_which_changes_alter_arguments() -> None:
+    optional, closed = '{"properties":{"a":{"type":"string"}}}', '{"properties":{"a":{}},"required":["a"]}'
+    json_schema, openapi = SCHEMA_DIALECT_JSON_SCHEMA, SCHEMA_DIALECT_OPENAPI_SUBSET
+    assert alters_arguments(optional, json_schema, CHAT_STRICT)
+    assert alters_arguments(optional, openapi, COHERE)
+    assert alters_arguments(f'{{"title":"{"x" * 40_000}",{optional[1:]}', json_schema, CHAT_STRICT)
+    assert not alters_arguments(closed, json_schema, CHAT_STRICT)
+    assert not alters_arguments(optional, json_schema, ANTHROPIC_STRICT)
+    assert not alters_arguments(optional, openapi, PLAIN)
+    assert alters_arguments('{"enum":[1]}', json_schema, GEMINI_SCHEMA)
+    assert not alters_arguments(optional, json_schema, GEMINI_SCHEMA)
+    assert not alters_arguments('{"enum":["1"]}', openapi, GEMINI_SCHEMA)
 
 
 def test_numbers_and_key_order_survive_a_change() -> None:
