@@ -32,7 +32,8 @@ def run_target(name: str, seconds: int) -> bool:
     runs = next((line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line), "?")
     print(f"{name:24} {'ok' if done.returncode == 0 else 'FOUND'}  {runs} inputs", flush=True)  # noqa: T201  # its report
     if done.returncode:
-        print(done.stdout[-3000:] + done.stderr[-3000:])  # noqa: T201
+        trace = done.stdout + done.stderr
+        print(trace[trace.find("Uncaught Python exception") :][:3000])  # noqa: T201
     return done.returncode == 0
 
 

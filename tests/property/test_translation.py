@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fluxrpc.ir.accumulate import accumulate
@@ -79,7 +79,7 @@ def _context(protocol: Protocol) -> Context:
 
 @pytest.mark.parametrize("protocol", list(Protocol))
 @given(answer=responses(), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.large_base_example])  # cuts everywhere
 def test_a_gathered_stream_is_the_whole_answer(
     protocol: Protocol, answer: MessageResponse, data: st.DataObject
 ) -> None:
