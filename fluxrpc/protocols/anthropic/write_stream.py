@@ -57,10 +57,12 @@ class AnthropicEventWriter:
         self._delta_head = b""
         """How each delta of the open block begins; b"" where it does not grow."""
         self._has_grown = False
-        self._takes_signature = False
-        """The open part is thinking that has no signature yet."""
+        self._is_thinking = False
+        """The open part is thinking."""
+        self._signature = ""
+        """What signs it; said last, as the provider does."""
         self._is_held = False
-        """The part is over, and its block waits for a signature."""
+        """The part is over, and its block waits for what signs the next."""
         self._summary = 0
 
     def write(self, events: Sequence[StreamEvent]) -> bytes:
@@ -152,11 +154,11 @@ class AnthropicEventWriter:
 
     def _start_thinking(self, part: Part, path: str) -> bytes:
         self._pending = {"type": "thinking", "thinking": "", "signature": ""}
-        self._takes_signature = True
+        self._is_thinking = True
+        self._signature = signature_of(part.opaque)
         self._summary = max(0, len(part.reasoning.summaries) - 1)
         self._answered.finish_block(self._pending, part, path)
-        out = self._add("thinking", part.reasoning.text or _BETWEEN_SUMMARIES.join(part.reasoning.summaries))
-        return out + self._sign(signature_of(part.opaque))
+        return self._add("thinking", part.reasoning.text or _BETWEEN_SUMMARIES.join(part.reasoning.summaries))
 
     def _start_call(self, block: Block, arguments: str, part: Part, path: str) -> bytes:
         self._answered.finish_block(block, part, path)
@@ -210,16 +212,17 @@ class AnthropicEventWriter:
     # --- signatures ---
 
     def _take_state(self, state: OpaqueState) -> bytes:
-        if self._takes_signature:
-            return self._sign(signature_of([state]))
-        self._notes.dropped("REASONING_STATE", f"choices[0].parts[{self._part_index}].opaque")
+        """Of our own provider the last word stands, as in its SDKs; of others the first of several states."""
+        if self._is_thinking and (self._answered.own or not self._signature):
+            self._signature = signature_of([state])
+        else:
+            self._notes.dropped("REASONING_STATE", f"choices[0].parts[{self._part_index}].opaque")
         return b""
 
     def _sign(self, signature: str) -> bytes:
         if not signature:
             return b""
         out = b"" if self._pending is None else self._open(self._pending, "thinking")
-        self._takes_signature = self._answered.own  # the last word of our own provider stands, as in its SDKs
         return out + self._delta({"type": "signature_delta", "signature": signature})
 
     def _sign_before(self, part: Part, path: str) -> bytes:
@@ -227,14 +230,15 @@ class AnthropicEventWriter:
         signature = "" if part.HasField("reasoning") else signature_of(foreign_states(part))
         is_held = self._is_held
         out = self._release(signature)
-        self._takes_signature = False
+        self._is_thinking = False
+        self._signature = ""
         if not signature or is_held:
             return out
         if not self._answered.asked_to_reason:
             self._notes.dropped("REASONING_STATE", f"{path}.opaque")
             return out
-        out += self._open({"type": "thinking", "thinking": "", "signature": ""}, "thinking")
-        return out + self._delta({"type": "signature_delta", "signature": signature}) + self._stop_block()
+        self._pending = {"type": "thinking", "thinking": "", "signature": ""}
+        return out + self._sign(signature) + self._stop_block()
 
     def _release(self, signature: str) -> bytes:
         """End the block that waits."""
@@ -249,12 +253,13 @@ class AnthropicEventWriter:
         if stop.choice_index:
             return b""
         out = self._repeated(stop.part) if stop.HasField("part") else b""
+        out += self._sign(self._signature)
         if self._pending is not None:
             if not self._answered.own:
                 self._pending = None
                 return out
             out += self._open(self._pending, "")
-        if self._takes_signature and not self._answered.own and self._is_open:
+        if self._is_thinking and not self._signature and not self._answered.own:
             self._is_held = True
             return out
         return out + self._stop_block()
@@ -269,8 +274,8 @@ class AnthropicEventWriter:
                 ("input", part.tool_call.arguments_json),
             ):
                 out += self._add(grows, text)
-        if self._takes_signature:
-            out += self._sign(signature_of(part.opaque))
+        if self._is_thinking:
+            self._signature = self._signature or signature_of(part.opaque)
         return out
 
     # --- frames ---
