@@ -40,7 +40,7 @@ _ABSENT = msgspec.Raw(b"")
 
 
 class _TextPart(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """What nearly every part of a stream is; all others take the long way."""
+    """What nearly every part of a stream is."""
 
     text: str
     thought: bool = False
@@ -66,6 +66,25 @@ class _Candidate(msgspec.Struct, rename="camel"):
     continuation_token: msgspec.Raw = _ABSENT
 
 
+class _PlainContent(msgspec.Struct, forbid_unknown_fields=True):
+    parts: list[_TextPart]
+    role: str = ""
+
+
+class _PlainCandidate(msgspec.Struct, forbid_unknown_fields=True):
+    content: _PlainContent
+    index: Index = 0
+
+
+class _PlainFrame(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """What nearly every frame of a stream is: more text and nothing else. All others take the long way."""
+
+    candidates: list[_PlainCandidate]
+    usage_metadata: msgspec.Raw = _ABSENT
+    model_version: str = ""
+    response_id: str = ""
+
+
 class _Feedback(msgspec.Struct, rename="camel"):
     block_reason: str | None = None
     block_reason_message: str | None = None
@@ -80,6 +99,7 @@ class _Frame(msgspec.Struct, rename="camel"):
 
 
 _FRAME = msgspec.json.Decoder(_Frame)
+_PLAIN_FRAME = msgspec.json.Decoder(_PlainFrame)
 _TEXT_PART = msgspec.json.Decoder(_TextPart)
 _EXTRAS = {
     "safetyRatings": "safety_ratings",
@@ -132,6 +152,16 @@ class GeminiEventReader(EventReader):
     def take(self, frame: Frame) -> int:
         """Read one frame into events."""
         data = frame.data
+        if self.has_begun:
+            try:
+                plain = _PLAIN_FRAME.decode(data)
+            except msgspec.MsgspecError:
+                pass
+            else:
+                return self._take_plain(plain)
+        return self._take_any(data)
+
+    def _take_any(self, data: bytes) -> int:
         if data == b"[DONE]":  # some gateways end every stream the OpenAI way
             return DROP
         wire = decode_answer(_FRAME, data)
@@ -151,6 +181,18 @@ class GeminiEventReader(EventReader):
         if self.finished and self._raw_usage != self._reported:
             self._reported = self._raw_usage
             self.report(self.usage)
+        return step
+
+    def _take_plain(self, frame: _PlainFrame) -> int:
+        if says_something(frame.usage_metadata):
+            self._raw_usage = frame.usage_metadata
+        step = PASS
+        for candidate in frame.candidates:
+            index = candidate.index
+            self.open_choice(index)
+            progress = self._progress_of(index)
+            for part in candidate.content.parts:
+                step |= self._take_text(index, progress, part)
         return step
 
     def _begin_with(self, data: bytes) -> None:
@@ -189,9 +231,7 @@ class GeminiEventReader(EventReader):
     def _take_candidate(self, candidate: _Candidate, parts: Iterator[_TextPart | Part]) -> int:
         index = candidate.index
         self.open_choice(index)
-        progress = self._progresses.get(index)
-        if progress is None:
-            progress = self._progresses[index] = _Progress()
+        progress = self._progress_of(index)
         step = PASS
         for _ in (candidate.content.parts if candidate.content else None) or ():
             part = next(parts)
@@ -210,6 +250,12 @@ class GeminiEventReader(EventReader):
             self._end(candidate, progress, word)
             step = REAL
         return step
+
+    def _progress_of(self, index: int) -> _Progress:
+        progress = self._progresses.get(index)
+        if progress is None:
+            progress = self._progresses[index] = _Progress()
+        return progress
 
     def _take_text(self, index: int, progress: _Progress, part: _TextPart) -> int:
         kind = "reasoning" if part.thought else "text"

@@ -72,6 +72,14 @@ def test_thought_signature_and_calls() -> None:
     assert (response.usage.input_tokens, response.usage.output_tokens, response.id) == (7, 10, "r5")
 
 
+def test_usage_on_every_frame() -> None:
+    counts = {"promptTokenCount": 7, "candidatesTokenCount": 2}
+    reader = GEMINI.read_stream(StreamOptions(), context_of())
+    reader.feed(sse(_frame({"text": "a"}), _frame({"text": "b"}, usage=counts), {"usageMetadata": None}))
+    assert reader.usage is not None
+    assert (reader.usage.input_tokens, reader.usage.output_tokens) == (7, 2)
+
+
 def test_a_signature_closes_its_text() -> None:
     response = gathered(
         _frame({"text": "a"}), _frame({"text": "b", "thoughtSignature": "QQ"}), _frame({"text": "c"}),
