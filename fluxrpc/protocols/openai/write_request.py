@@ -160,7 +160,8 @@ def _write_metadata(writing: Writing, body: Fields, *, is_original: bool) -> Non
         if len(fitting[:_MAX_LABELS]) < len(labels):
             writing.notes.dropped("METADATA", "metadata")
         labels = dict(fitting[:_MAX_LABELS])
-    body["metadata"] = labels
+    if labels:
+        body["metadata"] = labels
 
 
 def _write_cache(writing: Writing, body: Fields, *, is_original: bool) -> None:
