@@ -26,6 +26,7 @@ T = TypeVar("T")
 _NULL = msgspec.Raw(b"null")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _TEXT = msgspec.json.Decoder(str)
 _TEXTS = msgspec.json.Decoder(list[str])
 _NUMBER = msgspec.json.Decoder(float)
@@ -134,15 +135,26 @@ class Node:
 
     def nodes(self, key: str) -> list[Self]:
         """A list of objects; empty where it is absent."""
-        return [
-            type(self)(_decoded(_OBJECT, item, f"{self.at(key)}[{index}]", "an object"), self, f"{key}[{index}]")
-            for index, item in self.items(key)
-        ]
+        found = self.take(key)
+        if found is None:
+            return []
+        kind = type(self)
+        try:
+            objects = _OBJECTS.decode(found)
+        except (msgspec.MsgspecError, RecursionError):
+            raise self._no_objects(key, found) from None
+        return [kind(fields, self, f"{key}[{index}]") for index, fields in enumerate(objects)]
 
     def items(self, key: str) -> Iterator[tuple[int, msgspec.Raw]]:
         """The items of a list as they stand, with their index; none where it is absent."""
         found = self._take(_LIST, key, "a list")
         yield from enumerate(found or [])
+
+    def _no_objects(self, key: str, found: msgspec.Raw) -> JsonFault:
+        """What is wrong with a field that is no list of objects."""
+        items: list[msgspec.Raw] = _decoded(_LIST, found, self.at(key), "a list")
+        wrong = next((at for at, item in enumerate(items) if bytes(memoryview(item)[:1]) != b"{"), 0)
+        return self.fault(f"{key}[{wrong}]", "an object")
 
     def peek(self, key: str) -> msgspec.Raw:
         """The value of a field as it stands, null where it is absent; it is not consumed."""
@@ -169,6 +181,8 @@ class Node:
         leave nulls out: they are written as their protocol has them. A dot within a key, or a `~` before it, stands
         behind a backslash.
         """
+        if not (self._fields or self._nulls):
+            return []
         left = [
             Extra(protocol=protocol, key=prefix + _escaped(key), value_json=bytes(value).decode())
             for key, value in self._fields.items()
@@ -189,7 +203,12 @@ class Node:
 
     def _take(self, decoder: msgspec.json.Decoder[T], key: str, expected: str) -> T | None:
         found = self.take(key)
-        return None if found is None else _decoded(decoder, found, self.at(key), expected)
+        if found is None:
+            return None
+        try:
+            return decoder.decode(found)
+        except (msgspec.MsgspecError, RecursionError):
+            raise self.fault(key, expected) from None  # only now is the path worth its cost
 
 
 def spelling(protocol: WireProtocol.ValueType, key: str, value_json: str) -> Extra:
