@@ -78,7 +78,7 @@ class ItemFrames:
         if belongs_to_message(part):
             self._begin_piece(opened, path)
             return
-        self.end_message("completed")
+        self._close_message("completed")
         self._path = path
         item = self._shell_item(part, kind)
         if item is not None:
@@ -113,7 +113,7 @@ class ItemFrames:
     def _begin_piece(self, opened: GrowingPart, path: str) -> None:
         part = opened.part
         if self._is_message_open and not is_same_message(self._message[-1], part):
-            self.end_message("completed")
+            self._close_message("completed")
         if not self._is_message_open:
             item: dict[str, Any] = {"type": "message", "role": "assistant", "status": "in_progress"}
             phase = PHASES.write(part.phase, part.phase_raw if self._writer.is_own else "")
@@ -148,25 +148,39 @@ class ItemFrames:
         elif name == "citation" and opened.kind == "text":
             self._cite(opened.part, opened.text(), delta.citation, self._content_place())
         elif opened.kind == "reasoning":
-            self._think(delta, name)
+            self._think(opened, delta, name)
         elif opened.kind == "tool_call" and name == "arguments":
             kind = "custom_tool_call" if opened.part.tool_call.HasField("custom_text") else "function_call"
             self.add(f"{_CALLS[kind][0]}.delta", self._place | {"delta": delta.arguments})
 
-    def _think(self, delta: PartDelta, name: str) -> None:
+    def _think(self, opened: GrowingPart, delta: PartDelta, name: str) -> None:
         if name == "summary":
-            self._grow_summary(delta.summary.summary_index, delta.summary.text)
+            self._grow_summary(delta.summary.summary_index, delta.summary.text, opened.summaries)
         elif name == "reasoning" and self._writer.is_own:
+            self._end_summary(opened.summaries)
             self.add("response.reasoning_text.delta", self._place | {"content_index": 0, "delta": delta.reasoning})
         elif name == "reasoning":
-            self._grow_summary(max(self._summary, 0), delta.reasoning)
+            self._grow_summary(len(opened.summaries), delta.reasoning, opened.summaries)
 
-    def _grow_summary(self, index: int, text: str) -> None:
+    def _grow_summary(self, index: int, text: str, summaries: list[list[str]]) -> None:
         if index != self._summary:
+            self._end_summary(summaries)
             self._summary = index
             part = {"type": "summary_text", "text": ""}
             self.add("response.reasoning_summary_part.added", self._place | {"summary_index": index, "part": part})
-        self.add("response.reasoning_summary_text.delta", self._place | {"summary_index": index, "delta": text})
+        if text:
+            self.add("response.reasoning_summary_text.delta", self._place | {"summary_index": index, "delta": text})
+
+    def _end_summary(self, summaries: list[list[str]]) -> None:
+        """The open summary is whole, if there is one."""
+        index, self._summary = self._summary, -1
+        if not 0 <= index < len(summaries):
+            return
+        text = "".join(summaries[index])
+        place = self._place | {"summary_index": index}
+        part = {"type": "summary_text", "text": text}
+        self.add("response.reasoning_summary_text.done", place | {"text": text})
+        self.add("response.reasoning_summary_part.done", place | {"part": part})
 
     def _cite(self, part: pb.Part, text: str, citation: pb.Citation, place: dict[str, Any]) -> None:
         before = len(written_citations(part, self._writer.notes, self._path, "CITATION")) - 1
@@ -216,6 +230,9 @@ class ItemFrames:
     def end_message(self, status: str) -> None:
         """Nothing more belongs to the open message, if there is one."""
         self._release(None)
+        self._close_message(status)
+
+    def _close_message(self, status: str) -> None:
         if not self._is_message_open:
             return
         parts, self._message, self._message_parts = self._message, [], []
@@ -239,23 +256,22 @@ class ItemFrames:
         if opened is None and whole.server_tool_call.kind_raw not in HOSTED_CALLS:
             self._begin_item(dict(item), whole)
         elif opened is not None and opened.kind == "reasoning":
-            self._end_thought(item)
+            self._end_thought(whole.reasoning)
         elif opened is not None and opened.kind == "tool_call":
             self._end_call(item, opened)
         elif opened is not None:
             self.add("response.output_item.added", {"output_index": index, "item": item})
         self._done(item, whole)
 
-    def _end_thought(self, item: dict[str, Any]) -> None:
-        for index, part in enumerate(item["summary"]):
-            place = self._place | {"summary_index": index}
-            self.add("response.reasoning_summary_text.done", place | {"text": part["text"]})
-            self.add("response.reasoning_summary_part.done", place | {"part": part})
-        content = item.get("content")
-        if isinstance(content, list):
-            for index, part in enumerate(content):
-                fields = {"content_index": index, "text": part["text"]}
+    def _end_thought(self, thought: pb.Reasoning) -> None:
+        summaries = [[summary] for summary in thought.summaries]
+        if self._writer.is_own:
+            self._end_summary(summaries)
+            if thought.text:
+                fields = {"content_index": 0, "text": thought.text}
                 self.add("response.reasoning_text.done", self._place | fields)
+        else:
+            self._end_summary([*summaries, [thought.text]])
 
     def _end_call(self, item: dict[str, Any], opened: GrowingPart) -> None:
         name, field = _CALLS[item["type"]]

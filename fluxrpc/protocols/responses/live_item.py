@@ -15,19 +15,21 @@ from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.responses.read_content import read_logprobs
 from fluxrpc.protocols.responses.read_items import shell_of
 from fluxrpc.protocols.responses.words import PHASES
-from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.v1 import part_pb2 as pb
+from fluxrpc.v1.stream_pb2 import StreamEvent
 
 __all__ = ["LiveItem"]
 
 _SHELLS = {"text": pb.Part(text=""), "refusal": pb.Part(refusal=""), "reasoning": pb.Part(reasoning=pb.Reasoning())}
 _SAID = frozenset({"text", "refusal"})
+_CITATIONS, _LOGPROBS, _SUMMARIES = ("citations", 0), ("logprobs", 0), ("summaries", 0)
+"""What is counted beside the lengths of texts."""
 
 
 class LiveItem:
     """See the module."""
 
-    __slots__ = ("_content", "_counts", "_head", "_joiner", "_reader", "_shell", "_summary", "_whole", "index")
+    __slots__ = ("_content", "_counts", "_head", "_reader", "_shell", "_whole", "index")
 
     def __init__(self, reader: EventReader, index: int, item_id: str | None) -> None:
         self.index = index
@@ -38,9 +40,7 @@ class LiveItem:
         """Index of the piece of content that is open, or was last."""
         self._whole: pb.Part | None = None
         """The open piece as its own end repeated it."""
-        self._counts: dict[str, int] = {}
-        self._summary = 0
-        self._joiner = HalfJoiner()
+        self._counts: dict[tuple[str, int], int] = {}
 
     def begin(self, item: Node) -> None:
         """The item as its first event shows it."""
@@ -60,7 +60,7 @@ class LiveItem:
         if name == "summary":
             self._grow_summary(summary, text)
             return
-        self._count(name, len(text))
+        self._count((name, content), len(text))
         self._reader.add_text(0, name, text)
 
     def complete(self, name: str, text: str, *, content: int, summary: int) -> None:
@@ -70,20 +70,20 @@ class LiveItem:
         if name == "summary":
             self._complete_summary(summary, text)
             return
-        rest = text[self._counts.get(name, 0) :]
+        rest = text[self._counts.get((name, content), 0) :]
         self.grow(name, rest, content=content, summary=summary)
 
     def add_citation(self, citation: pb.Citation, *, content: int) -> None:
         """One more citation of a piece of content."""
         if self._is_ready("text", content):
-            self._count("citations", 1)
+            self._count(_CITATIONS, 1)
             self._reader.add_citation(0, citation)
 
     def add_logprobs(self, logprobs: Any) -> None:
         """Probabilities of what came last."""
         if self._shell is not None:
             self._reader.add_logprobs(0, read_logprobs(msgspec.json.encode(logprobs).decode()))
-            self._count("logprobs", 1)
+            self._count(_LOGPROBS, 1)
 
     def end_content(self, whole: pb.Part, *, content: int) -> None:
         """A piece of content is whole; its part ends with the item, or where the next piece begins."""
@@ -109,6 +109,8 @@ class LiveItem:
 
     def _is_ready(self, name: str, content: int) -> bool:
         """Whether the part that this text belongs to is open; pieces of content open by what is said of them."""
+        if (name, content) in self._counts:
+            return True
         if name in _SAID and content > self._content:
             self._close_content()
             self._content = content
@@ -129,7 +131,6 @@ class LiveItem:
     def _open(self, shell: pb.Part) -> None:
         self._shell = shell
         self._counts = {}
-        self._summary = 0
         self._whole = None
         self._reader.open_part(0, "part", shell)
 
@@ -140,62 +141,65 @@ class LiveItem:
         if self._whole is not None:
             self._close(self._whole)
             return
-        self._end_summary()
         self._reader.close_part(0)
         self._shell = None
+        self._counts = {}
 
     def _close(self, whole: pb.Part) -> None:
         """The open part ends as `whole`."""
         shell = self._shell
         for name, text in _texts(whole):
-            rest = text[self._counts.get(name, 0) :]
+            rest = text[self._total(name) :]
             if rest:
-                self._count(name, len(rest))
+                self._count((name, -1), len(rest))
                 self._reader.add_text(0, name, rest)
         for index, summary in enumerate(whole.reasoning.summaries):
             self._complete_summary(index, summary)
-        self._end_summary()
-        for citation in whole.citations[self._counts.get("citations", 0) :]:
-            self._count("citations", 1)
+        for citation in whole.citations[self._counts.get(_CITATIONS, 0) :]:
+            self._count(_CITATIONS, 1)
             self._reader.add_citation(0, citation)
         for state in whole.opaque:
             self._reader.add_opaque(0, state)
-        if whole.logprobs and not self._counts.get("logprobs"):
+        if whole.logprobs and not self._counts.get(_LOGPROBS):
             self._reader.add_logprobs(0, whole.logprobs)
         is_same = shell is not None and self._is_said(whole) and _bare(whole) == shell
         self._reader.close_part(0, None if is_same else whole)
         self._shell = None
+        self._counts = {}
 
     def _is_said(self, whole: pb.Part) -> bool:
         """Whether the events say just this; probabilities come with less detail in events."""
-        if whole.logprobs or len(whole.citations) != self._counts.get("citations", 0):
+        if whole.logprobs or len(whole.citations) != self._counts.get(_CITATIONS, 0):
             return False
-        if len(whole.reasoning.summaries) != self._counts.get("summaries", 0):
+        if len(whole.reasoning.summaries) != self._counts.get(_SUMMARIES, 0):
             return False
-        return all(len(text) == self._counts.get(name, 0) for name, text in _texts(whole))
+        return all(len(text) == self._total(name) for name, text in _texts(whole))
 
     # --- summaries ---
 
     def _grow_summary(self, index: int, text: str) -> None:
-        if index != self._summary:
-            self._end_summary()
-            self._summary = index = min(index, self._counts.get("summaries", 0))
-        self._counts["summaries"] = max(self._counts.get("summaries", 0), index + 1)
-        self._count(f"summary {index}", len(text))
-        self._reader.add_summary(0, index, self._joiner.feed(text))
+        index = min(index, self._counts.get(_SUMMARIES, 0))
+        self._count(("summary", index), len(text))
+        if text:
+            self._reader.add_summary(0, index, text)
+        elif index == self._counts.get(_SUMMARIES, 0):
+            event = StreamEvent()
+            event.part_delta.part_index = self._reader.part_index(0)
+            event.part_delta.summary.summary_index = index
+            self._reader.emit(event)
+        self._counts[_SUMMARIES] = max(self._counts.get(_SUMMARIES, 0), index + 1)
 
     def _complete_summary(self, index: int, text: str) -> None:
-        rest = text[self._counts.get(f"summary {index}", 0) :]
-        if rest or index >= self._counts.get("summaries", 0):
+        rest = text[self._counts.get(("summary", index), 0) :]
+        if rest or index >= self._counts.get(_SUMMARIES, 0):
             self._grow_summary(index, rest)
 
-    def _end_summary(self) -> None:
-        rest = self._joiner.close()
-        if rest:
-            self._reader.add_summary(0, self._summary, rest)
+    def _count(self, what: tuple[str, int], amount: int) -> None:
+        self._counts[what] = self._counts.get(what, 0) + amount
 
-    def _count(self, name: str, amount: int) -> None:
-        self._counts[name] = self._counts.get(name, 0) + amount
+    def _total(self, name: str) -> int:
+        """How much was said of a text, whatever piece of the item it came in."""
+        return sum(amount for (what, _), amount in self._counts.items() if what == name)
 
 
 def _takes(shell: pb.Part, name: str) -> bool:

@@ -13,17 +13,19 @@ from fluxrpc.protocols.node import Node, spelling
 from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.responses.read_content import ContentReader, whole_raw
 from fluxrpc.protocols.responses.read_items import parts_of
-from fluxrpc.protocols.responses.words import ITEM, ROLES
+from fluxrpc.protocols.responses.words import ITEM, PHASES, ROLES
 from fluxrpc.v1 import message_pb2 as pb
-from fluxrpc.v1.part_pb2 import Part
+from fluxrpc.v1.part_pb2 import Part, TextPhase
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES
 
-__all__ = ["INSTRUCTIONS", "ITEM_HEAD", "SIGNATURE_ID", "read_input"]
+__all__ = ["INSTRUCTIONS", "ITEM_HEAD", "SIGNATURE_ID", "STRING", "read_input"]
 
 INSTRUCTIONS = "instructions"
 """Key of the spelling that tells the message that was `instructions`."""
 ITEM_HEAD = "item"
 """Key of the spelling that tells how a message of the model began; on its first part."""
+STRING = '"string"'
+"""Value of the spelling that tells that `input` was one."""
 SIGNATURE_ID = "rs_gw_sig_"
 """Begins the id of an item that only carries state of the part before it."""
 
@@ -43,13 +45,16 @@ def read_input(node: Node, request: pb.MessageRequest, places: Places) -> None:
     if node.is_text("input"):
         at = len(request.messages)
         request.messages.add(role=pb.ROLE_USER, text=node.text("input") or "")
-        request.extras.append(spelling(PROTOCOL_RESPONSES, "input", '"string"'))
+        request.extras.append(spelling(PROTOCOL_RESPONSES, "input", STRING))
         places[f"messages[{at}]"] = places[f"messages[{at}].text"] = "input"
         return
     if node.is_list("input"):
         reader = _InputReader(request, places)
-        for item in node.nodes("input"):
+        items = node.nodes("input")
+        for item in items:
             reader.read(item)
+        if not items:
+            request.extras.append(spelling(PROTOCOL_RESPONSES, "input", "[]"))
     elif "input" in node:
         raise node.fault("input", "a string or a list")
 
@@ -103,9 +108,12 @@ class _InputReader:
         """An item of the model."""
         head = _head(item) if kind == "message" else None
         item_id = _peeked(item, "id") if "id" in item else ""
+        word = _peeked(item, "phase") if "phase" in item else None
         parts = parts_of(_READER, item)
         if not parts:
-            parts = [Part(text="", item_id=item_id, extras=item.extras(PROTOCOL_RESPONSES, ITEM))]
+            phase, phase_raw = PHASES.read(word)
+            parts = [Part(text="", item_id=item_id, phase=TextPhase.ValueType(phase), phase_raw=phase_raw)]
+            parts[0].extras.extend(item.extras(PROTOCOL_RESPONSES, ITEM))
         if head is not None:
             parts[0].extras.append(spelling(PROTOCOL_RESPONSES, ITEM_HEAD, head))
         last = self._messages[-1] if self._messages else None

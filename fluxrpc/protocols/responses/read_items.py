@@ -91,7 +91,7 @@ def _message(reader: ContentReader, node: Node) -> list[pb.Part]:
     for part in parts:
         part.item_id, part.phase, part.phase_raw = item_id, pb.TextPhase.ValueType(phase), phase_raw
     if parts:
-        if status not in {"", '"completed"'}:
+        if status:
             parts[-1].extras.extend(reader.spelt(f"{ITEM}status", status))
         parts[-1].extras.extend(reader.extras(node, ITEM))
     return parts

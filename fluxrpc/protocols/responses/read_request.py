@@ -43,11 +43,12 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
     model = node.text("model") or ""
     stream = bool(node.flag("stream"))
     read_input(node, request, {} if places is None else places)
+    is_list = node.is_list("tools")
     for index, each in enumerate(node.nodes("tools")):
         request.tools.append(read_tool(each))
         if places is not None:
             places[f"tools[{index}]"] = f"tools[{index}]"
-    if node.is_list("tools") and not request.tools:
+    if is_list and not request.tools:
         request.extras.append(spelling(PROTOCOL_RESPONSES, "tools", "[]"))
     read_choice(node, request)
     _read_scalars(node, request)

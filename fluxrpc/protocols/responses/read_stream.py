@@ -16,7 +16,7 @@ from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Protocol, StreamOptions
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.event_reader import EventReader
-from fluxrpc.protocols.json_text import decode_halves, without_halves
+from fluxrpc.protocols.json_text import JsonFault, decode_halves, without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.responses.errors import error_of
 from fluxrpc.protocols.responses.live_item import LiveItem
@@ -110,7 +110,11 @@ class ResponsesEventReader(EventReader):
         event = decode_halves(_EVENT, data)
         kind = event.type or frame.event.decode("utf-8", "replace")
         if kind.endswith(".delta"):
-            self._step(kind, event, data)
+            live, grown, delta = self._live, _DELTAS.get(kind), event.delta
+            if live is not None and live.index == event.output_index and grown and type(delta) is str:
+                self._grow(live, grown, event)
+            else:
+                self._step(kind, event, data)
             return PASS if event.delta in (None, "") else REAL
         if kind in FAILURES or event.error:
             raise error_of(data)
@@ -191,10 +195,7 @@ class ResponsesEventReader(EventReader):
     def _apply(self, live: LiveItem, kind: str, event: _Event, data: bytes) -> None:
         grown = _DELTAS.get(kind)
         if grown is not None:
-            if isinstance(event.delta, str):
-                live.grow(grown, event.delta, content=event.content_index, summary=event.summary_index)
-                if event.logprobs:
-                    live.add_logprobs(event.logprobs)
+            self._grow(live, grown, event)
         elif kind in _DONES:
             name, field = _DONES[kind]
             text = getattr(event, field)
@@ -204,6 +205,12 @@ class ResponsesEventReader(EventReader):
             self._apply_whole(live, kind, event, Node.root(without_halves(data)))
         elif kind not in _BORDERS:
             self._pass_on(kind, data)
+
+    def _grow(self, live: LiveItem, grown: str, event: _Event) -> None:
+        if isinstance(event.delta, str):
+            live.grow(grown, event.delta, content=event.content_index, summary=event.summary_index)
+            if event.logprobs:
+                live.add_logprobs(event.logprobs)
 
     def _apply_whole(self, live: LiveItem, kind: str, event: _Event, node: Node) -> None:
         if kind == _ANNOTATION:
@@ -227,7 +234,10 @@ class ResponsesEventReader(EventReader):
         self._live = None
         waiting, self._waiting = self._waiting, []
         for each in waiting:
-            self._step(*each)
+            try:
+                self._step(*each)
+            except JsonFault:
+                self.malformed += 1
 
     def _pass_on(self, kind: str, data: bytes) -> None:
         """An event that nobody reads further."""

@@ -178,4 +178,7 @@ def extras_of(extras: Iterable[Extra]) -> list[Extra]:
 
 def find_extra(extras: Iterable[Extra], key: str) -> str:
     """The value of one of them; "" where it is not there."""
-    return next((each.value_json for each in extras_of(extras) if each.key == key), "")
+    for each in extras:
+        if each.key == key and each.protocol == PROTOCOL_RESPONSES:
+            return each.value_json
+    return ""

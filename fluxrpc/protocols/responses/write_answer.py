@@ -142,7 +142,7 @@ class AnswerWriter:
 
     def _note_finish(self, finish: pb.Finish, end: End) -> None:
         path = f"choices[{finish.choice_index}].finish"
-        if finish.reason not in _EXACT_REASONS:
+        if finish.reason not in _EXACT_REASONS and not self.is_own:
             self.notes.approximated("FINISH_REASON", f"{path}.reason")
         if finish.matched_stop:
             self.notes.dropped("MATCHED_STOP", f"{path}.matched_stop")

@@ -126,7 +126,7 @@ class HistoryWriter(Struct, kw_only=True):
                 yield from self.content.given(part, placed.path)
                 continue
             result = part.tool_result
-            is_custom = result.call_id in self.custom_calls
+            is_custom = not self.exact and result.call_id in self.custom_calls
             item: dict[str, Any] = {
                 "type": "custom_tool_call_output" if is_custom else "function_call_output",
                 "call_id": self._call_id(result.call_id, f"{placed.path}.tool_result.call_id"),

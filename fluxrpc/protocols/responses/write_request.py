@@ -12,6 +12,7 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.responses.native import PATH
+from fluxrpc.protocols.responses.read_input import STRING
 from fluxrpc.protocols.responses.words import extras_of, find_extra
 from fluxrpc.protocols.responses.write_content import ContentWriter
 from fluxrpc.protocols.responses.write_history import HistoryWriter, is_instructions
@@ -36,7 +37,9 @@ def write_request(request: pb.MessageRequest, context: Context, notes: Notes) ->
     names = None if exact else ToolNames(context, notes, _LEGAL, _ILLEGAL)
     fields: dict[str, Any] = {"model": context.target.model}
     fields |= settings(request, context, notes, names)
-    fields["input"] = _input(request, context, notes, names)
+    said = _input(request, context, notes, names)
+    if said is not None:
+        fields["input"] = said
     if context.stream:
         fields["stream"] = True
         if not exact:
@@ -46,8 +49,6 @@ def write_request(request: pb.MessageRequest, context: Context, notes: Notes) ->
     merge_extras(fields, extras, PROTOCOL_RESPONSES)
     if not context.stream:
         fields.pop("stream_options", None)
-    if not fields["input"] and request.HasField("provider_state"):
-        del fields["input"]
     notes.foreign_extras(request.extras, PROTOCOL_RESPONSES, "")
     return WireRequest(path=PATH, body=msgspec.json.encode(fields))
 
@@ -83,14 +84,16 @@ def _write_state(fields: dict[str, Any], state: pb.ProviderState, notes: Notes) 
 
 
 def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: ToolNames | None) -> Any:
-    if find_extra(request.extras, "~input") and context.caller is Protocol.RESPONSES:
+    """The conversation; None where there is none, because the request goes on from state of the provider's."""
+    spelt = find_extra(request.extras, "~input") if context.caller is Protocol.RESPONSES else ""
+    if spelt == STRING:
         return request.messages[-1].text
     content = ContentWriter(caller=context.caller, notes=notes)
     history = HistoryWriter(context=context, notes=notes, names=names, content=content)
     items = history.items(request.messages)
     if request.documents:
         _put_documents(items, request, content, notes)
-    return items
+    return items if items or spelt else None
 
 
 def _put_documents(items: list[Any], request: pb.MessageRequest, content: ContentWriter, notes: Notes) -> None:
