@@ -54,8 +54,7 @@ class Context(Struct, kw_only=True):
     custom_tools: set[str] = set()
     """The caller's names of custom tools that were written as functions with one property `input`."""
     narrowed_tools: dict[str, FunctionTool] = {}
-    """The caller's names of functions whose schema was narrowed so that arguments have to be restored, and as they are
-    without that."""
+    """The functions, by the caller's names, whose schemas were narrowed so that their arguments have to be restored."""
     stops: tuple[str, ...] = ()
     """Stop sequences that the provider cannot take: the answer is cut at the first that it meets."""
     single_call: bool = False

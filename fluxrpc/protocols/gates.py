@@ -91,6 +91,8 @@ class Gates(Struct, frozen=True, kw_only=True):
     """It goes on from an assistant message at the end."""
     needs_signatures: bool = False
     """gemini: calls of the current turn must carry their `thoughtSignature`."""
+    takes_json_schema: bool = True
+    """gemini: `parametersJsonSchema` and `responseJsonSchema`, else only the subset of OpenAPI (Vertex AI)."""
     result_media: bool = True
     """gemini: media within a function response."""
     max_tokens_field: str = "max_completion_tokens"

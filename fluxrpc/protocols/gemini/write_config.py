@@ -7,13 +7,11 @@ from typing import Any
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.wire import INTEGERS, MODALITIES, NUMBERS, Knob, inverse
+from fluxrpc.protocols.gemini.write_schema import is_subset, write_schema
 from fluxrpc.protocols.gemini.write_thinking import is_off, write_thinking
-from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.schema import GEMINI_JSON_SCHEMA, GEMINI_SCHEMA, convert
 from fluxrpc.v1 import message_pb2 as msg
 from fluxrpc.v1.message_pb2 import MessageRequest
-from fluxrpc.v1.tool_pb2 import SCHEMA_DIALECT_OPENAPI_SUBSET
 
 __all__ = ["write_config"]
 
@@ -42,7 +40,7 @@ def write_config(request: MessageRequest, context: Context, notes: Notes) -> dic
     thinking = write_thinking(request, context, notes)
     if thinking:
         config["thinkingConfig"] = thinking
-    _write_format(config, request, notes)
+    _write_format(config, request, context, notes)
     words = [_MODALITY_WORDS[each] for each in request.output_modalities if each in _MODALITY_WORDS]
     if len(words) < len(request.output_modalities):
         notes.dropped("OUTPUT_MODALITIES", "output_modalities")
@@ -101,7 +99,7 @@ def _write_stops(config: dict[str, Any], request: MessageRequest, context: Conte
         notes.emulated("STOP_SEQUENCES", "stop_sequences")
 
 
-def _write_format(config: dict[str, Any], request: MessageRequest, notes: Notes) -> None:
+def _write_format(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
     output = request.output_format
     mime_type = _MIME_TYPES.get(output.kind)
     if mime_type is None:
@@ -113,17 +111,15 @@ def _write_format(config: dict[str, Any], request: MessageRequest, notes: Notes)
     if output.HasField("strict"):
         notes.dropped("OUTPUT_SCHEMA_STRICT", "output_format.strict")
     if output.schema_json:
-        is_subset = output.dialect == SCHEMA_DIALECT_OPENAPI_SUBSET
-        profile = GEMINI_SCHEMA if is_subset else GEMINI_JSON_SCHEMA
-        schema = convert(
+        key = "responseSchema" if is_subset(output.dialect, context) else "responseJsonSchema"
+        config[key] = write_schema(
             output.schema_json,
             output.dialect,
-            profile,
+            context,
             notes,
             code="OUTPUT_SCHEMA_KEYWORDS",
             path="output_format.schema_json",
         )
-        config["responseSchema" if is_subset else "responseJsonSchema"] = raw(schema)
 
 
 def _write_speech(config: dict[str, Any], request: MessageRequest, notes: Notes) -> None:

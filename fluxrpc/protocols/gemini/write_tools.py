@@ -8,9 +8,9 @@ from typing import Any
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.wire import GEMINI, SERVER_KINDS, TOOL_MODES, inverse
+from fluxrpc.protocols.gemini.write_schema import is_subset, write_parameters, write_schema
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.schema import GEMINI_JSON_SCHEMA, GEMINI_SCHEMA, convert
 from fluxrpc.protocols.tool_names import ToolNames
 from fluxrpc.protocols.undo import CUSTOM_INPUT
 from fluxrpc.v1 import tool_pb2
@@ -71,14 +71,19 @@ class _Tools:
         wire: dict[str, Any] = {"name": self._names.written(function.name, f"{path}.name")}
         if function.description:
             wire["description"] = function.description
-        is_subset = function.dialect == tool_pb2.SCHEMA_DIALECT_OPENAPI_SUBSET
-        profile = GEMINI_SCHEMA if is_subset else GEMINI_JSON_SCHEMA
-        keys = ("parameters", "response") if is_subset else ("parametersJsonSchema", "responseJsonSchema")
-        fields = (("parameters_json", "TOOL_SCHEMA"), ("output_schema_json", "TOOL_OUTPUT_SCHEMA"))
-        for key, (name, code) in zip(keys, fields, strict=True):
-            text = getattr(function, name)
-            if text:
-                wire[key] = raw(convert(text, function.dialect, profile, self._notes, code=code, path=f"{path}.{name}"))
+        ending = "" if is_subset(function.dialect, self._context) else "JsonSchema"
+        if function.parameters_json:
+            place = f"{path}.parameters_json"
+            wire[f"parameters{ending}"] = write_parameters(function, self._context, self._notes, path=place)
+        if function.output_schema_json:
+            wire[f"response{ending}"] = write_schema(
+                function.output_schema_json,
+                function.dialect,
+                self._context,
+                self._notes,
+                code="TOOL_OUTPUT_SCHEMA",
+                path=f"{path}.output_schema_json",
+            )
         if function.HasField("defer_loading") or function.allowed_callers:
             self._notes.dropped("TOOL_DEFERRAL", base)
         self._declare(tool, wire, base)
@@ -92,7 +97,8 @@ class _Tools:
         wire: dict[str, Any] = {"name": self._names.written(custom.name, f"{path}.name")}
         if custom.description:
             wire["description"] = custom.description
-        wire["parametersJsonSchema"] = _CUSTOM_SCHEMA
+        ending = "JsonSchema" if self._context.target.gates.takes_json_schema else ""
+        wire[f"parameters{ending}"] = _CUSTOM_SCHEMA  # the names of types are taken in either case
         self._declare(tool, wire, base)
 
     def _declare(self, tool: Tool, wire: dict[str, Any], path: str) -> None:

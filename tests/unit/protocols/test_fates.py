@@ -102,13 +102,10 @@ def shared_pairs(said: Said) -> set[Pair]:
     for module in SHARED:
         if any(name.startswith(f"fluxrpc.protocols.{module}.") for name in said.imports):
             pairs |= said_in(ROOT / f"{module}.py").certain
-    used = [
-        getattr(profiles, name)
-        for name in profiles.__all__
-        if f"fluxrpc.protocols.schema.{name}" in said.imports and name != "PLAIN"
-    ]
-    for profile in used:
-        assert isinstance(profile, profiles.SchemaProfile)
+    named = {name: getattr(profiles, name) for name in profiles.__all__ if name != "PLAIN"}
+    for name, profile in named.items():
+        if not isinstance(profile, profiles.SchemaProfile) or f"fluxrpc.protocols.schema.{name}" not in said.imports:
+            continue
         actions = {"dropped", "approximated"} | ({"injected"} if profile.closed else set())
         codes = (SCHEMA_CODES & said.codes) - {"TOOL_OUTPUT_SCHEMA"}
         pairs |= {(code, ACTIONS[action]) for code in codes for action in actions}
