@@ -7,6 +7,7 @@ fidelity. Pure; one `TranslatingBridge` serves one request on one route, and is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 
 from fluxrpc.errors import AttemptError, FieldViolation, NotExpressible, ProviderError
 from fluxrpc.protocols.base import (
@@ -146,14 +147,19 @@ class TranslatingBridge:
         return error
 
     def _take_notes(self, notes: Notes) -> None:
-        """Keep the notes with their places in the caller's own body; it is read again for where things stood in it."""
+        """Keep the notes with their places in the caller's own body.
+
+        It is read again for where things stood in it, but only for the sake of those that stand in lists: single fields
+        are known by name.
+        """
         if not notes:
             self.notes = ()
             return
         locate: Locate = str
         if self._caller is not None:
             places: Places = {}
-            self._caller.read_request(self._body, version=self._context.caller_version, places=places)
+            if any("[" in note.path for note in notes):
+                self._caller.read_request(self._body, version=self._context.caller_version, places=places)
             locate = locator(places, self._caller.fields)
         self.notes = tuple(notes.messages(locate))
         losses = [FieldViolation(path=locate(note.path), message=note.reason) for note in notes if note.is_loss]
@@ -179,12 +185,20 @@ def view_of(error: ProviderError) -> ErrorView:
     headers = {} if error.native is None else dict(error.native.headers)
     return ErrorView(
         http_status=error.http_status,
-        message=error.provider_message or error.safe_message,
+        message=error.provider_message or _status_text(error),
         detail=error.detail,
         code=error.provider_code,
         request_id=headers.get("x-request-id") or headers.get("request-id") or "",
         retry_after_seconds=error.retry_after_seconds,
     )
+
+
+def _status_text(error: ProviderError) -> str:
+    """What is said of an error whose provider said nothing (a proxy's page, an empty body)."""
+    try:
+        return f"{error.http_status} {HTTPStatus(error.http_status).phrase}"
+    except ValueError:
+        return f"HTTP status {error.http_status}"
 
 
 def _losses_text(losses: Sequence[FieldViolation], target: Target) -> str:

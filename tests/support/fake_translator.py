@@ -129,7 +129,8 @@ class FakeTranslator:
         words = request.messages[0].text
         if request.HasField("top_k"):
             notes.dropped("TOP_K", "top_k")
-            notes.dropped("METADATA", "messages[0].metadata")
+            if "plain" not in words:
+                notes.dropped("METADATA", "messages[0].metadata")
         if "stop" in words:
             context.stops = ("st",)
         for number in range(words.count("image")):

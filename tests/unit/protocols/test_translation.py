@@ -70,6 +70,12 @@ def test_notes_name_places_in_the_callers_body() -> None:
     assert world.caller.readings == 1
 
 
+def test_the_body_is_not_read_again_for_single_fields() -> None:
+    world = World("plain", top_k=True)
+    world.bridge.wire(stream=False)
+    assert ([note.path for note in world.bridge.notes], world.caller.readings) == (["k"], 0)
+
+
 def test_notes_for_typed_callers_name_places_in_the_message() -> None:
     world = World(typed=True, top_k=True)
     world.bridge.wire(stream=False)
@@ -150,8 +156,10 @@ def test_what_the_writer_of_an_error_is_told() -> None:
     assert view_of(fault_of("why")) == ErrorView(
         http_status=429, message="why", detail="RATE_LIMITED", code="slow", request_id="r1", retry_after_seconds=2.0
     )
-    bare = view_of(ProviderError("SERVER", outcome=Outcome.MODEL, http_status=500))
-    assert (bare.request_id, bool(bare.message)) == ("", True)
+    bare = view_of(ProviderError("SERVER", outcome=Outcome.MODEL, http_status=502))
+    assert (bare.request_id, bare.message) == ("", "502 Bad Gateway")
+    odd = view_of(ProviderError("SERVER", outcome=Outcome.MODEL, http_status=599))
+    assert odd.message == "HTTP status 599"
 
 
 # --- streams ---
