@@ -15,6 +15,7 @@ from fluxrpc.errors import AttemptError, NetworkFault, SilenceFault, StaleConnec
 from fluxrpc.protocols.base import Answer, Protocol, StreamOptions
 from fluxrpc.protocols.bridge import Bridge
 from fluxrpc.protocols.headers import visible_headers
+from fluxrpc.routing.bridging import LONG_WORK_BYTES
 from fluxrpc.routing.commit import LiveStream, open_stream
 from fluxrpc.routing.gathering import gather_answer
 from fluxrpc.routing.options import CallOptions
@@ -75,7 +76,11 @@ class Attempter:
                 malformed = gatherer.malformed
                 exchange.finish()
             else:
-                answer = bridge.read_answer(await exchange.read(limits.max_answer_bytes))
+                body = await exchange.read(limits.max_answer_bytes)
+                if len(body) <= LONG_WORK_BYTES:
+                    answer = bridge.read_answer(body)
+                else:
+                    answer = await asyncio.to_thread(bridge.read_answer, body)
         except AttemptError as error:
             error.http_status = exchange.status
             raise

@@ -16,6 +16,9 @@ from fluxrpc.protocols.gates import gates_of, overridden
 from fluxrpc.routing.route import Route
 from fluxrpc.routing.service_endpoint import Service
 
+LONG_WORK_BYTES = 256 * 1024
+"""Larger bodies are translated beside the event loop."""
+
 
 def bridge_to(
     request: CallerRequest, route: Route, protocol: Protocol, *, wall_clock: WallClock, strict: bool = False
@@ -43,6 +46,18 @@ def _check_capabilities(request: CallerRequest, route: Route) -> None:
             f"route {route.desc.name} ({route.desc.model}) cannot do what the request needs: {words}",
             detail=f"lacks {words}",
         )
+
+
+def is_long_work(request: CallerRequest, protocol: Protocol) -> bool:
+    """Whether to translate it takes so long that everyone else on the event loop would notice.
+
+    A megabyte of an image takes some 25 ms, a megabyte of short messages 500 ms. In a thread it takes as long, but only
+    its single steps hold the others up.
+    """
+    if request.protocol == protocol:
+        return False
+    size = len(request.body) if request.message is None else request.message.ByteSize()
+    return size > LONG_WORK_BYTES
 
 
 def bare_target(protocol: Protocol, model: str) -> Target:

@@ -255,7 +255,10 @@ class Router:
                 raise
 
     async def _ask(self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions) -> Result:
-        bridge = run.bridge(step.route, step.target_protocol)
+        if step.target_protocol is run.table.caller_protocol:  # the usual case, and the quick one
+            bridge = run.bridge(step.route, step.target_protocol)
+        else:
+            bridge = await run.written_bridge(step.route, step.target_protocol, stream=step.route.desc.streams_only)
         options, notes = _crossing(run, step, options)
         reply: Reply = await self._attempter.ask(step.route, step.target_protocol, bridge, options)
         answer = reply.answer
@@ -276,7 +279,10 @@ class Router:
     async def _begin(
         self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions
     ) -> _Running:
-        bridge = run.bridge(step.route, step.target_protocol)
+        if step.target_protocol is run.table.caller_protocol:  # the usual case, and the quick one
+            bridge = run.bridge(step.route, step.target_protocol)
+        else:
+            bridge = await run.written_bridge(step.route, step.target_protocol, stream=True)
         options, notes = _crossing(run, step, options)
         live = await self._attempter.open(step.route, step.target_protocol, bridge, options)
         permit.settle(Outcome.OK)

@@ -5,6 +5,8 @@ A run lives as long as its request. It knows what was tried; what to try next is
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,7 +24,7 @@ from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import Bridge, CallerRequest
 from fluxrpc.resilience.blame import Blame, Judgement
 from fluxrpc.resilience.retry import Random
-from fluxrpc.routing.bridging import bridge_to
+from fluxrpc.routing.bridging import bridge_to, is_long_work
 from fluxrpc.routing.conclusion import conclude
 from fluxrpc.routing.inlining import Inlined, inlined
 from fluxrpc.routing.plan import GiveUp, Next, Plan, Stop, Tried
@@ -143,6 +145,21 @@ class Run:
             bridge = self._bridges[route] = bridge_to(
                 request, route, target, strict=self._strict, wall_clock=self._wall_clock
             )
+        return bridge
+
+    async def written_bridge(self, route: Route, target: Protocol, *, stream: bool) -> Bridge:
+        """As `bridge`, with the request written: what is large is translated beside the event loop.
+
+        Raises:
+            InvalidRequest, NotExpressible: as `bridge`, and as `Bridge.wire`.
+        """
+        if route in self._bridges or self.request is None or not is_long_work(self.request, target):
+            return self.bridge(route, target)
+        return await asyncio.to_thread(self._written, route, target, stream=stream)
+
+    def _written(self, route: Route, target: Protocol, *, stream: bool) -> Bridge:
+        bridge = self.bridge(route, target)
+        bridge.wire(stream=stream)
         return bridge
 
     def pass_over(self, route: Route, why: NotExpressible) -> None:

@@ -117,6 +117,24 @@ async def test_a_route_that_can_only_stream(sim: Simulator, caller: str, target:
         assert TEXT_OF[caller](json.loads(answer.native.body)) == "Well said."
 
 
+@pytest.mark.parametrize("caller", ["openai", "typed"])
+async def test_large_requests_and_answers(sim: Simulator, caller: str) -> None:
+    sim.script("up", Ok(text="y" * 300_000))
+    request = typed("m", "x" * 300_000) if caller == "typed" else native("openai", "m", prompt="x" * 300_000)
+    async with serving(config(sim, {"service": "anthropic", "model": "up"}), ENV) as server:
+        answer = await server.stub.Execute(request)
+        items = [item async for item in server.stub.ExecuteStream(request)]
+    assert b"x" * 300_000 in sim.log[0].body
+    assert "y" * 300_000 in str(answer)
+    assert items[-1].HasField("completed")
+
+
+async def test_a_large_request_that_strict_refuses(sim: Simulator) -> None:
+    async with serving(config(sim, {"service": "openai", "model": "up"}), ENV) as server:
+        told = await failure(server.stub.Execute(strict(native("anthropic", "m", prompt="x" * 300_000, top_k=5))))
+    assert told.reason == "NOT_EXPRESSIBLE"
+
+
 # ---------------------------------------------------------------------------------------------------- notes
 
 

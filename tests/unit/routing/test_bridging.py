@@ -12,7 +12,7 @@ from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import CallerRequest, read_request
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.gates import ModelCapabilities, model_capabilities
-from fluxrpc.routing.bridging import bridge_to
+from fluxrpc.routing.bridging import bridge_to, is_long_work
 from fluxrpc.routing.route import Route, RouteDesc, RouteHealth
 from fluxrpc.routing.service_endpoint import Credential, Service, ServiceEndpoint
 from fluxrpc.v1.message_pb2 import ROLE_USER, Message, MessageRequest
@@ -73,6 +73,16 @@ def test_bodies_of_the_same_protocol_are_judged_too() -> None:
     blind = route_of(capabilities=ModelCapabilities(vision=False))
     with pytest.raises(NotExpressible):
         bridge_to(read_request(Protocol.OPENAI, body), blind, Protocol.OPENAI, wall_clock=float, strict=True)
+
+
+@pytest.mark.parametrize(("size", "is_long"), [(1000, False), (300_000, True)])
+def test_what_is_large_is_translated_beside_the_loop(size: int, is_long: bool) -> None:
+    body = b'{"messages":[{"role":"user","content":"%s"}]}' % (b"x" * size)
+    request = read_request(Protocol.OPENAI, body)
+    assert is_long_work(request, Protocol.ANTHROPIC) is is_long
+    assert not is_long_work(request, Protocol.OPENAI)
+    typed = CallerRequest(message=MessageRequest(messages=[Message(role=ROLE_USER, text="x" * size)]))
+    assert is_long_work(typed, Protocol.OPENAI) is is_long
 
 
 def test_what_is_not_declared_comes_from_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
