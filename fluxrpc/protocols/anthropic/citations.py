@@ -13,7 +13,7 @@ from fluxrpc.protocols.anthropic.words import ANTHROPIC, MAX_UINT32, whole
 from fluxrpc.protocols.envelope import is_replayable
 from fluxrpc.protocols.node import Node, merge_extras
 from fluxrpc.v1 import part_pb2 as pb
-from fluxrpc.v1.protocol_pb2 import OPAQUE_KIND_SEARCH_INDEX, OpaqueState
+from fluxrpc.v1.protocol_pb2 import OPAQUE_KIND_SEARCH_INDEX
 
 __all__ = ["read_citation", "replayed_citation", "written_citation"]
 
@@ -54,6 +54,8 @@ _SHAPES: Mapping[str, _Shape] = MappingProxyType(
         ),
     }
 )
+_REQUIRED = frozenset({"cited_text", "url", "source"})
+_NOWHERE = pb.CitationSource()
 _UNKNOWN = _Shape(pb.CITATION_SOURCE_KIND_OTHER, _UNITS, {}, {})
 
 
@@ -84,9 +86,9 @@ def written_citation(citation: pb.Citation) -> dict[str, Any] | None:
     """
     shape = _SHAPES.get(citation.kind_raw)
     if shape is not None:
-        return _said(citation, citation.kind_raw, shape, citation.sources[0] if citation.sources else None)
+        return _said(citation, citation.kind_raw, shape, citation.sources[0] if citation.sources else _NOWHERE)
     if any(extra.protocol == ANTHROPIC for extra in citation.extras):
-        return _said(citation, citation.kind_raw, _UNKNOWN, None)
+        return _said(citation, citation.kind_raw, _UNKNOWN, _NOWHERE)
     for source in citation.sources:
         if source.url:
             return _said(citation, _WEB, _SHAPES[_WEB], source)
@@ -102,24 +104,17 @@ def replayed_citation(citation: pb.Citation, service: str) -> dict[str, Any] | N
     return written_citation(citation)
 
 
-def _said(citation: pb.Citation, kind: str, shape: _Shape, source: pb.CitationSource | None) -> dict[str, Any]:
+def _said(citation: pb.Citation, kind: str, shape: _Shape, source: pb.CitationSource) -> dict[str, Any]:
     fields: dict[str, Any] = {"type": kind}
     for wire, name in shape.texts.items():
-        text = getattr(source, name) if source is not None else ""
-        if text or wire == "cited_text":
+        text = getattr(source, name)
+        if text or wire in _REQUIRED:
             fields[wire] = text
     for wire, name in shape.numbers.items():
-        if source is not None and source.HasField(name):  # type: ignore[arg-type]  # names of the table
+        if source.HasField(name):  # type: ignore[arg-type]  # names of the table
             fields[wire] = getattr(source, name)
     if kind == _WEB:
-        fields["encrypted_index"] = _index(citation.opaque)
+        own = (state.value for state in citation.opaque if state.origin == ANTHROPIC)
+        fields["encrypted_index"] = next(own, b"").decode("utf-8", "replace")
     merge_extras(fields, citation.extras, ANTHROPIC)
     return fields
-
-
-def _index(states: Any) -> str:
-    state: OpaqueState
-    for state in states:
-        if state.origin == ANTHROPIC:
-            return state.value.decode("utf-8", "replace")
-    return ""

@@ -66,8 +66,8 @@ _BY_DETAIL = {
     "CONTEXT_LENGTH_EXCEEDED": 400,
     "CONTENT_REFUSED": 400,
 }
-_KEPT = frozenset({400, 404, 409, 413, 500, 504, 529})
-"""Statuses that this protocol has, for errors that the verdict's word says no more of."""
+_KEPT = frozenset({400, 404, 409, 413})
+"""The 4xx that this protocol has, for errors that the verdict's word says no more of."""
 
 
 def write_error_view(error: ErrorView) -> NativeErrorBody:
@@ -86,9 +86,9 @@ def write_error_view(error: ErrorView) -> NativeErrorBody:
 
 
 def _own_status(status: int) -> int:
-    if status in _KEPT:
+    if status in _KEPT or status >= 500:
         return status
-    return 400 if 400 <= status < 500 else 500
+    return 400 if status >= 400 else 500
 
 
 def _type_of(status: int) -> str:

@@ -42,7 +42,7 @@ class Source(Struct, frozen=True, kw_only=True):
     def state(self, text: str, kind: OpaqueKind.ValueType) -> OpaqueState:
         """The state that a text of the wire is: our envelope around another's, or the provider's own."""
         return unseal(text) or OpaqueState(
-            kind=kind, origin=ANTHROPIC, service=self.service, model=self.model, value=text.encode()
+            kind=kind, origin=ANTHROPIC, service=self.service, model=self.model, value=text.encode("utf-8", "replace")
         )
 
 

@@ -20,7 +20,7 @@ from fluxrpc.protocols.anthropic.words import ANTHROPIC
 from fluxrpc.protocols.base import StreamOptions
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.event_reader import EventReader
-from fluxrpc.protocols.json_text import JsonFault, decode_answer, decode_halves
+from fluxrpc.protocols.json_text import JsonFault, decode_answer, decode_halves, without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.stream_watch import DROP, LAST, PASS, REAL
 from fluxrpc.protocols.whole_answer import read_loosely, says_something
@@ -70,6 +70,12 @@ _EVENT = msgspec.json.Decoder(_Event)
 _REST = msgspec.json.Decoder(_Rest)
 _MESSAGE = msgspec.json.Decoder(_Message)
 _CITATION = msgspec.json.Decoder(_CitationDelta)
+
+
+def _rest(data: bytes) -> _Rest:
+    """What comes whole: there the other half of a pair cannot come later."""
+    return decode_answer(_REST, without_halves(data))
+
 
 _GROWS = {
     "text": "text",
@@ -134,7 +140,7 @@ class AnthropicEventReader(EventReader):
 
     def _start(self, data: bytes) -> None:
         self.open_choice(0)
-        text = decode_answer(_REST, data).message
+        text = _rest(data).message
         if not says_something(text):
             return
         node = Node.root(bytes(text))
@@ -145,7 +151,7 @@ class AnthropicEventReader(EventReader):
 
     def _end(self, data: bytes) -> int:
         self._begin_late()
-        rest = decode_answer(_REST, data)
+        rest = _rest(data)
         if self._count(rest.usage) and self._wire_usage is not None:
             self.report(to_usage(self._wire_usage))
         if not says_something(rest.delta):
@@ -174,7 +180,7 @@ class AnthropicEventReader(EventReader):
     def _start_block(self, index: Any, data: bytes) -> int:
         self._begin_late()
         self.open_choice(0)
-        text = decode_answer(_REST, data).content_block
+        text = _rest(data).content_block
         if not says_something(text):
             return PASS
         node = Node.root(bytes(text))
@@ -236,7 +242,7 @@ class AnthropicEventReader(EventReader):
             self.add_opaque(0, self._source.state(delta.signature, OPAQUE_KIND_SIGNATURE))
             return REAL
         if kind == "citations_delta" and self._grows == "text":
-            citation = decode_answer(_CITATION, bytes(decode_answer(_REST, data).delta)).citation
+            citation = decode_answer(_CITATION, bytes(_rest(data).delta)).citation
             if says_something(citation):
                 node = Node.root(bytes(citation))
                 source = self._source

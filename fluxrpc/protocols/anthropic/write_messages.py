@@ -227,7 +227,7 @@ def _awaits(blocks: Sequence[Any]) -> bool:
 
 
 def _add_documents(draft: Draft, said: list[_Said]) -> None:
-    """Documents for the whole conversation stand before what the user says last."""
+    """Documents for the whole conversation stand before what the user says last (`_begin` saw to it that he does)."""
     request = draft.request
     if not request.documents:
         return
@@ -241,13 +241,10 @@ def _add_documents(draft: Draft, said: list[_Said]) -> None:
         draft.notes.reordered("RAG_DOCUMENTS", f"documents[{index}]")
         blocks.append(block_of(draft, part, f"documents[{index}]", ROLE_USER))
     kept = [block for block in blocks if block is not None]
-    for each in reversed(said):
-        if each.role == "user":
-            results = sum(isinstance(block, dict) and block["type"] == "tool_result" for block in each.blocks)
-            each.blocks[results:results] = kept
-            each.is_string = False
-            return
-    said.append(_Said(role="user", blocks=kept, path="documents[0]", messages=[]))
+    last = [each for each in said if each.role == "user"][-1]
+    results = sum(isinstance(block, dict) and block["type"] == "tool_result" for block in last.blocks)
+    last.blocks[results:results] = kept
+    last.is_string = False
 
 
 # --- one message ---

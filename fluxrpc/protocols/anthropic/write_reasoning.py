@@ -122,8 +122,7 @@ def _off(draft: Draft, wish: _Wish) -> Block | None:
     if wish.word == "none" or not draft.exact:
         wish.word = ""
     if draft.gates.between_tools:
-        if wish.mode != pb.REASONING_MODE_BETWEEN_TOOLS:
-            draft.notes.approximated("REASONING_MODE", _off_path(wish))
+        draft.notes.approximated("REASONING_MODE", _off_path(wish))
         return {"type": "between_tools"}
     if draft.gates.can_switch_reasoning_off:
         return {"type": "disabled"}

@@ -298,11 +298,21 @@ PARTS: dict[str, tuple[list[Part], list[dict[str, Any]], list[str]]] = {
                     cited(url="https://a.test", title="T", cited_text="c", start=0),
                     cited(id="doc:0"),
                     pb.Citation(),
+                    pb.Citation(kind_raw="web_search_result_location", opaque=[state(PROTOCOL_GEMINI)]),
                 ],
                 logprobs=[pb.TokenLogprob(token="a")],
             )
         ],
-        [text("a") | {"citations": [WEB | {"encrypted_index": ""}] * 2}],
+        [
+            text("a")
+            | {
+                "citations": [
+                    WEB | {"encrypted_index": ""},
+                    WEB | {"encrypted_index": ""},
+                    {"type": "web_search_result_location", "cited_text": "", "url": "", "encrypted_index": ""},
+                ]
+            }
+        ],
         [
             f"dropped ANSWER_LOGPROBS {P}.logprobs",
             f"dropped CITATION_SPAN {P}.citations[1]",

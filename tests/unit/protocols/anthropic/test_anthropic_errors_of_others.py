@@ -21,7 +21,7 @@ CASES: list[tuple[int, str, int, str]] = [
     (409, "CONFLICT", 409, "conflict_error"),
     (413, "INVALID_REQUEST", 413, "request_too_large"),
     (422, "INVALID_REQUEST", 400, "invalid_request_error"),
-    (501, "PROVIDER_ERROR", 500, "api_error"),
+    (502, "PROVIDER_ERROR", 502, "api_error"),
     (504, "PROVIDER_ERROR", 504, "timeout_error"),
     (200, "PROVIDER_ERROR", 500, "api_error"),
 ]

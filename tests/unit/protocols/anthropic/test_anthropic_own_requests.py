@@ -286,6 +286,24 @@ def test_head_of_a_request() -> None:
     assert not ANTHROPIC.read_request(b'{"model":"m"}').stream
 
 
+def test_blocks_that_say_less_than_they_should() -> None:
+    said: list[dict[str, Any]] = [
+        {"type": "redacted_thinking"},
+        {"type": "tool_use", "id": "c", "name": "f"},
+        {"type": "text", "citations": [{"type": "char_location"}, {"type": "web_search_result_location"}]},
+    ]
+    body = HELLO | {"messages": [*HELLO["messages"], {"role": "assistant", "content": said}]}
+    written = back(body)
+    assert written.body["messages"][1]["content"] == [
+        {"type": "tool_use", "id": "c", "name": "f", "input": {}},
+        {"type": "text", "text": "", "citations": [{"type": "char_location", "cited_text": ""}]},
+    ]
+    assert written.notes == [
+        "dropped REASONING_HISTORY messages[1].parts[0]",
+        "dropped CITATION_HISTORY messages[1].parts[2].citations[1]",
+    ]
+
+
 FAULTS = {
     '{"messages":[{"role":"tool","content":"x"}]}': "messages[0].role",
     '{"messages":[{"content":"x"}]}': "messages[0].role",

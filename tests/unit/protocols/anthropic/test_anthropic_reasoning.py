@@ -54,6 +54,7 @@ SHOWN = msg.REASONING_DISPLAY_SUMMARY
 
 REASONING: list[tuple[ReasoningOptions, Gates, int | None, dict[str, Any], list[str]]] = [
     (tries("NONE"), HAIKU, 8000, {"thinking": {"type": "disabled"}}, []),
+    (asks(mode=msg.REASONING_MODE_OFF), SONNET_5_5, 8000, {"thinking": {"type": "between_tools"}}, [MODE]),
     (tries("NONE"), OPUS, 8000, {"thinking": {"type": "disabled"}}, []),
     (
         tries("NONE"),

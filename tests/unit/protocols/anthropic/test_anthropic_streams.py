@@ -262,12 +262,23 @@ def test_halves_of_pairs_meet() -> None:
     assert accumulate(read_events(stream)).choices[0].parts[0].text == "\U0001f600"
 
 
+def test_halves_in_what_comes_whole_are_replaced() -> None:
+    stream = frames([start(), *block(0, THINKING, sign("S")), *block(1, {"type": "x", "y": "Z"}), *end("end_turn", {})])
+    stream = stream.replace(b'"S"', b'"\\ud83d"').replace(b'"Z"', b'"\\ude00"')
+    signed, raw = accumulate(read_events(stream)).choices[0].parts
+    assert signed.opaque[0].value == b"?"
+    assert json.loads(raw.raw.body_json) == {"type": "x", "y": "\ufffd"}
+
+
 def test_errors_and_cuts() -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     assert isinstance(feed(start(), error)[0].error, ProviderError)
     _, reader = feed(start(), *block(0, TEXT, grow("a"))[:2])
     assert isinstance(reader.close().error, AnswerFault)
     assert isinstance(feed(start(), {"type": "message_stop"})[0].error, AnswerFault)
+    reader = ANTHROPIC.read_stream(StreamOptions(), context_for(MessageRequest()))
+    reader.feed(json.dumps(error).encode())
+    assert isinstance(reader.close().error, ProviderError)
 
 
 # --- writing ---
