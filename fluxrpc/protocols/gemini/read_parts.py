@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from fluxrpc.protocols.envelope import unseal
-from fluxrpc.protocols.gemini.wire import CODE_PARTS, DETAILS, GEMINI, SERVER_PARTS, CamelNode, as_object
+from fluxrpc.protocols.gemini.wire import CODE_PARTS, DETAILS, ENVELOPE, GEMINI, SERVER_PARTS, CamelNode, as_object
 from fluxrpc.protocols.media import bytes_of
 from fluxrpc.protocols.node import spelling
 from fluxrpc.v1.part_pb2 import MEDIA_DETAIL_OTHER, Media, Part, RawPart, ToolResult
@@ -60,7 +60,7 @@ def read_state(part: Part, signature: str, *, service: str, model: str) -> None:
     """A signature: Gemini's own, or the state of another provider in an envelope."""
     if not signature:
         return
-    state = unseal(signature)
+    state = _opened(signature)
     if state is None:
         state = OpaqueState(
             kind=OPAQUE_KIND_SIGNATURE, origin=GEMINI, service=service, model=model, value=signature.encode()
@@ -70,6 +70,16 @@ def read_state(part: Part, signature: str, *, service: str, model: str) -> None:
     elif state.kind == OPAQUE_KIND_COMPACTION:
         part.compaction.text = part.reasoning.text
     part.opaque.append(state)
+
+
+def _opened(signature: str) -> OpaqueState | None:
+    """What is in an envelope; None for Gemini's own."""
+    if not signature.startswith(ENVELOPE):
+        return None
+    try:
+        return unseal(bytes_of(signature, path="").decode())
+    except ValueError:  # of base64 (JsonFault) or UTF-8: it only begins like one
+        return None
 
 
 def _text(node: CamelNode, part: Part) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "CODE_PARTS",
     "CONTINUED",
     "DETAILS",
+    "ENVELOPE",
     "GEMINI",
     "INTEGERS",
     "LEVELS",
@@ -43,6 +44,8 @@ __all__ = [
 GEMINI = PROTOCOL_GEMINI
 SENTINEL = "skip_thought_signature_validator"
 """Stands for the signature of a call that Gemini did not make (https://ai.google.dev/gemini-api/docs/thought-signatures)."""
+ENVELOPE = "Z3cxL"
+"""How base64 of an envelope begins. A signature is base64 to the SDKs, which refuse an envelope as it stands."""
 CONTINUED = "continued"
 """Key of a spelling: the message stood in the same content as the one before it."""
 

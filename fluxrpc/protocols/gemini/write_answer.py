@@ -11,6 +11,7 @@ from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.gemini.finish import EXACT, written_reason
 from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
 from fluxrpc.protocols.gemini.write_media import written_args, written_media
+from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.part_pb2 import Part, TokenLogprob
@@ -46,7 +47,7 @@ def signature_of(states: Iterable[OpaqueState]) -> str:
     There is room for one.
     """
     for state in states:
-        return state.value.decode() if state.origin == GEMINI else seal(state)
+        return state.value.decode() if state.origin == GEMINI else base64_of(seal(state).encode())
     return ""
 
 

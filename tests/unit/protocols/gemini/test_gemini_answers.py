@@ -230,12 +230,13 @@ FOREIGN = {
     "model": "claude-x",
     "value": base64.b64encode(b"QQ").decode(),
 }
+SEALED = base64.b64encode(b"gw1.anthropic.a.claude-x.signature.UVE").decode()
 ABC = base64.b64encode(b"ABC").decode()
 X = [{"protocol": "PROTOCOL_OPENAI", "key": "x", "valueJson": "1"}]
 PARTS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, set[str]]] = {
     "sealed thought": (
         {"reasoning": {"summaries": ["a", "b"]}, "opaque": [FOREIGN]},
-        {"text": "a\n\nb", "thought": True, "thoughtSignature": "gw1.anthropic.a.claude-x.signature.UVE"}, set(),
+        {"text": "a\n\nb", "thought": True, "thoughtSignature": SEALED}, set(),
     ),
     "thought of nothing": ({"reasoning": {}}, None, set()),
     "refusal": ({"refusal": "no"}, {"text": "no"}, {"APPROXIMATED ANSWER_REFUSAL {}"}),

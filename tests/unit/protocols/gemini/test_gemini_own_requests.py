@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -227,7 +228,14 @@ def test_state_of_others_comes_out_of_its_envelope() -> None:
         "redacted": "gw1.anthropic.a.claude-x.redacted_reasoning.UVE",
         "compaction": "gw1.anthropic.a.claude-x.compaction.UVE",
     }
-    parts = [{"text": name, "thought": True, "thoughtSignature": text} for name, text in sealed.items()]
+    parts = [
+        {"text": name, "thought": True, "thoughtSignature": base64.urlsafe_b64encode(text.encode()).decode()}
+        for name, text in sealed.items()
+    ]
+    signatures = [base64.b64encode(text).decode() for text in (b"gw1.", b"gw1.\xff")]
+    for own in (*signatures, "Z3cxL$", "sig$"):
+        [state] = read(_content({"text": "a", "thoughtSignature": own})).messages[1].parts[0].opaque
+        assert state.value == own.encode()
     thinking, redacted, compaction = read(_content(*parts)).messages[1].parts
     assert (thinking.opaque[0].value, thinking.reasoning.redacted) == (b"QQ", False)
     assert redacted.reasoning.redacted
