@@ -47,6 +47,8 @@ _NUMBERS: Final = {
 _INTEGERS: Final = {"max_tokens": "max_output_tokens", "k": "top_k"}
 _LISTS: Final = ("tools", "documents", "stop_sequences")
 _FORMATS: Final[dict[str, OutputKind.ValueType]] = {"text": OUTPUT_KIND_TEXT, "json_object": OUTPUT_KIND_JSON}
+_USUAL_SAFETY: Final = b'"CONTEXTUAL"'
+"""The default, so that others lose nothing without it."""
 _SEED_BITS: Final = 2**63 - 1
 _MOST_SEED: Final = 2**64 - 1
 
@@ -60,6 +62,9 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
     model = node.text("model") or ""
     stream = node.flag("stream")
     request.messages.extend(read_messages(node, places))
+    if bytes(node.peek("safety_mode")) == _USUAL_SAFETY:
+        request.extras.append(spelt("safety_mode", node.peek("safety_mode")))
+        node.take("safety_mode")
     for key in _LISTS:
         if bytes(node.peek(key)) == b"[]":
             request.extras.append(spelt(key, node.peek(key)))

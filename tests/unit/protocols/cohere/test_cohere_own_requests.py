@@ -53,6 +53,7 @@ OWN = [
         priority=3,
         raw_prompting=None,
     ),
+    body_with(safety_mode="CONTEXTUAL"),
     body_with(seed=5, logprobs=False, tools=[], documents=[], stop_sequences=[]),
     body_with(thinking={"type": "enabled", "token_budget": 9}, citation_options={"mode": "DISABLED", "x": 1}),
     body_with(thinking={"type": "disabled", "level": 1}, citation_options={"mode": "NEW"}),

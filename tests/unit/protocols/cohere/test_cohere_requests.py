@@ -235,6 +235,15 @@ def test_calls_after_the_first_are_left_out_later() -> None:
     assert context.single_call
 
 
+def test_strict_tools_are_held_to_what_cohere_knows_and_undone_later() -> None:
+    inner = {"type": "object", "properties": {"b": {"type": "string"}}}
+    schema = json.dumps({"type": "object", "properties": {"a": inner}, "required": ["a"]})
+    body, notes, context = write({"tools": [{"function": {"name": "f", "parametersJson": schema, "strict": True}}]})
+    assert body["tools"][0]["function"]["parameters"]["properties"]["a"]["required"] == ["b"]
+    assert {note.split()[1] for note in notes} == {"TOOL_SCHEMA"}
+    assert context.narrowed_tools.keys() == {"f"}
+
+
 def test_a_gate_forbids_to_force_a_call() -> None:
     body, notes, _ = write(
         {"tools": [F], "toolChoice": {"mode": "TOOL_CHOICE_MODE_REQUIRED"}}, Gates(forced_tool_choice=False)

@@ -349,10 +349,12 @@ def test_events(events: list[dict[str, Any]], expected: list[Event], noted: set[
 
 def test_the_watcher_knows_usage_and_ends() -> None:
     watch = CohereWatch(StreamOptions())
-    assert watch.usage is None
+    before = watch.usage
     assert watch.feed(b"data: [DONE]\n\n" + frames(WHOLE)).ended
-    assert watch.usage is not None
-    assert watch.usage.input_tokens == 4
+    after = watch.usage
+    assert before is None
+    assert after is not None
+    assert after.input_tokens == 4
     cut = CohereWatch(StreamOptions())
     assert isinstance(cut.feed(frames([BEGIN, {"type": "message-end"}])).error, AnswerFault)
     assert isinstance(cut.error_of(b"{}"), ProviderError)
