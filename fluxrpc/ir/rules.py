@@ -22,7 +22,7 @@ from fluxrpc.v1.message_pb2 import (
 )
 from fluxrpc.v1.tool_pb2 import TOOL_CHOICE_MODE_NONE
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "misplaced_part"]
 
 Fault = tuple[str, str]
 
@@ -124,6 +124,21 @@ def _message(message: message_pb2.Message) -> Iterator[Fault]:
     kinds = _KINDS_OF_ROLE.get(message.role)
     if kinds is not None:
         yield from _kinds(message.parts, kinds, prefix="parts", place=f"a message of {Role.Name(message.role)}")
+
+
+def misplaced_part(messages: Iterable[message_pb2.Message]) -> Fault | None:
+    """The first part that its message's role cannot speak: its path (`messages[1].parts[0]`) and the fault.
+
+    For messages that were read from a provider's protocol: what one role may say there another may not, and no writer
+    of another protocol knows a place for it.
+    """
+    for at, message in enumerate(messages):
+        allowed = _KINDS_OF_ROLE.get(message.role, frozenset())
+        for index, part in enumerate(message.parts):
+            if part.WhichOneof("kind") not in allowed:
+                words = str(part.WhichOneof("kind")).replace("_", " ")
+                return f"messages[{at}].parts[{index}]", f"a {words} cannot stand in this message"
+    return None
 
 
 def _kinds(parts: Iterable[part_pb2.Part], kinds: frozenset[str], *, prefix: str, place: str) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from typing import Protocol as Interface
 from msgspec import Struct
 
 from fluxrpc.errors import AttemptError, InvalidRequest
+from fluxrpc.ir.rules import misplaced_part
 from fluxrpc.protocols.base import (
     Answer,
     AnswerStream,
@@ -26,6 +27,7 @@ from fluxrpc.protocols.base import (
 )
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.json_text import JsonFault
+from fluxrpc.protocols.notes import Places, locator
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
 from fluxrpc.protocols.translated_stream import Gatherer
 from fluxrpc.protocols.translation import TranslatingBridge
@@ -72,9 +74,19 @@ class CallerRequest(Struct, kw_only=True):
                     self._read = TRANSLATORS[self.protocol].read_request(self.body, version=self.version)
                 except JsonFault as fault:
                     raise InvalidRequest.at(fault.path, str(fault)) from None
+                misplaced = misplaced_part(self._read.message.messages)
+                if misplaced is not None:
+                    raise InvalidRequest.at(self._place_of(misplaced[0]), misplaced[1])
             else:
                 raise TypeError("a request has a typed message, or a protocol and a head")
         return self._read
+
+    def _place_of(self, path: str) -> str:
+        """Where a node of the IR stood in the body."""
+        translator = TRANSLATORS[self.protocol]  # type: ignore[index]  # only native bodies are asked for places
+        places: Places = {}
+        translator.read_request(self.body, version=self.version, places=places)
+        return locator(places, translator.fields)(path)
 
 
 class Bridge(Interface):

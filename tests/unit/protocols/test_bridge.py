@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -131,3 +132,16 @@ def test_every_protocol_has_both_halves() -> None:
         assert codec.protocol is translator.protocol is protocol
         stream = native_bridge(b"", RequestHead(model=None), Target(protocol=protocol, model="m"))
         assert stream.open_stream(StreamOptions()).close().error is not None
+
+
+def test_a_part_that_its_role_cannot_speak_is_the_callers_fault() -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    turns = [{"role": "user", "content": [{"type": "text", "text": "Hi"}, call]}]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": turns}).encode()
+    with pytest.raises(InvalidRequest) as caught:
+        read_request(Protocol.ANTHROPIC, body).read()
+    [violation] = caught.value.violations
+    assert (violation.path, violation.message) == (
+        "messages[0].content[1]",
+        "a tool call cannot stand in this message",
+    )
