@@ -17,7 +17,7 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.json_text import without_halves
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.openai.wire_fields import json_of
-from fluxrpc.protocols.openai.words import OPENAI
+from fluxrpc.protocols.openai.words import OPENAI, SERVICE_TIER
 from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.v1.part_pb2 import (
     CITATION_SOURCE_KIND_URL,
@@ -37,6 +37,7 @@ __all__ = [
     "head_of",
     "logprobs_of",
     "seconds_of",
+    "tier_of",
     "whole_text",
     "write_logprobs",
 ]
@@ -77,6 +78,12 @@ def answer_id(response: MessageResponse, context: Context) -> str:
 def seconds_of(response: MessageResponse, context: Context) -> int:
     """When the answer was made, in Unix seconds."""
     return response.created.seconds if response.HasField("created") else context.now
+
+
+def tier_of(response: MessageResponse, context: Context) -> str:
+    """The word for the tier that served; "" where there is none. Unknown words are passed on in this protocol only."""
+    raw = response.service_tier_raw if context.target.protocol is Protocol.OPENAI else ""
+    return SERVICE_TIER.say(response.service_tier, raw)
 
 
 def citations_of(annotations: Any) -> list[Citation]:

@@ -114,10 +114,7 @@ def _parts(node: Node, index: int) -> list[Part]:
 
 
 def _reasoning(node: Node) -> list[Part]:
-    values = {key: node.value(key) for key in REASONING_FIELDS if key in node}
-    if not values:
-        return []
-    thought = thought_of(ReasoningFields(**values))
+    thought = thought_of(ReasoningFields(**{key: node.value(key) for key in REASONING_FIELDS}))
     if not (thought.text or thought.states):
         return []
     return [Part(reasoning=Reasoning(text=thought.text), opaque=thought.states)]
@@ -142,7 +139,7 @@ def _piece(node: Node) -> Part | None:
 def _add_to_text(node: Node, parts: list[Part]) -> None:
     """Citations and a signature belong to the text; without one, to an empty text."""
     citations = citations_of(node.value("annotations"))
-    signature = signature_of(node.value("extra_content")) if "extra_content" in node else None
+    signature = signature_of(node.value("extra_content"))
     if not citations and signature is None:
         return
     text = next((part for part in reversed(parts) if part.HasField("text")), None)

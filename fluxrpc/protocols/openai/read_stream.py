@@ -87,6 +87,8 @@ class _Chunk(Struct):
     system_fingerprint: Any = None
 
 
+_AUDIO_STARTS = frozenset({"id", "data", "transcript"})
+_AUDIO_EXTRAS = frozenset({"id", "expires_at"})
 _CHUNK = msgspec.json.Decoder(_Chunk)
 _FIELDS = msgspec.json.Decoder(dict[str, Any])
 _COMMON_FIELDS = frozenset({"object", "obfuscation", *_Chunk.__struct_fields__})
@@ -254,14 +256,18 @@ class OpenAIEventReader(EventReader):
     def _take_audio(self, index: int, audio: dict[str, Any]) -> None:
         """Sound comes in pieces: `id` first, then `data` and `transcript`, at last `expires_at`, maybe alone."""
         extras = [
-            Extra(protocol=OPENAI, key=key, value_json=json_of(audio[key]))
-            for key in ("id", "expires_at")
-            if key in audio
+            Extra(protocol=OPENAI, key=key, value_json=json_of(audio[key])) for key in _AUDIO_EXTRAS & audio.keys()
         ]
-        if not self.is_open(index, "audio"):
-            if not ("data" in audio or "transcript" in audio or "id" in audio):
-                return
-            self.open_part(index, "audio", Part(audio=Media(data=b"")), extras)
+        if self.is_open(index, "audio"):
+            event = StreamEvent(extras=extras)
+            event.part_delta.choice_index = index
+            event.part_delta.part_index = self.part_index(index)
+            if extras:
+                self.emit(event)
+        elif _AUDIO_STARTS & audio.keys():
+            self.open_part(index, "audio", Part(audio=Media(data=b""), extras=extras))
+        else:
+            return
         data, transcript = audio.get("data"), audio.get("transcript")
         if isinstance(data, str) and data:
             self.add_data(index, bytes_of(data, path="audio.data"))

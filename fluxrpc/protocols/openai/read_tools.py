@@ -125,7 +125,9 @@ def _web_search(node: Node) -> Tool:
     if location is not None:
         place = location.node("approximate")
         if place is None:
-            return Tool(server=tool, extras=[*node.extras(OPENAI), *location.extras(OPENAI, "user_location."), *spelled])
+            return Tool(
+                server=tool, extras=[*node.extras(OPENAI), *location.extras(OPENAI, "user_location."), *spelled]
+            )
         tool.user_location.SetInParent()
         for name in _PLACE_FIELDS:
             setattr(tool.user_location, name, spelled.text(place, name, "user_location.approximate."))

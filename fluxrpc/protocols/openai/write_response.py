@@ -11,11 +11,11 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.openai.answer_values import annotations_of, answer_id, seconds_of, write_logprobs
+from fluxrpc.protocols.openai.answer_values import annotations_of, answer_id, seconds_of, tier_of, write_logprobs
 from fluxrpc.protocols.openai.finish import finish_word
 from fluxrpc.protocols.openai.reasoning_fields import signature_text, state_fields
 from fluxrpc.protocols.openai.usage import write_usage
-from fluxrpc.protocols.openai.words import OPENAI, SERVICE_TIER
+from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.v1.part_pb2 import (
     TEXT_PHASE_PLAN,
     TEXT_PHASE_UNSPECIFIED,
@@ -58,7 +58,7 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     }
     if response.HasField("usage"):
         body["usage"] = write_usage(response.usage, notes)
-    tier = SERVICE_TIER.say(response.service_tier, response.service_tier_raw)
+    tier = tier_of(response, context)
     if tier:
         body["service_tier"] = tier
     merge_extras(body, response.extras, OPENAI)
@@ -140,7 +140,12 @@ class _Message:
             found = annotations_of(citation, shift=self._length, length=len(part.text))
             self._annotations.extend(found)
             place = f"{path}.citations[{index}]"
-            note_citation(is_written=bool(found), has_span=citation.HasField("end"), path=place, notes=self._notes)
+            note_citation(
+                is_written=bool(found),
+                has_span=citation.HasField("end") or not citation.sources,
+                path=place,
+                notes=self._notes,
+            )
         self._content.append(part.text)
         self._length += len(part.text)
         self._logprobs.setdefault("content", []).extend(write_logprobs(part.logprobs))

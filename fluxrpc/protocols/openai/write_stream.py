@@ -19,11 +19,11 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.protocols.openai.answer_values import annotations_of, answer_id, seconds_of, write_logprobs
+from fluxrpc.protocols.openai.answer_values import annotations_of, answer_id, seconds_of, tier_of, write_logprobs
 from fluxrpc.protocols.openai.finish import finish_word
 from fluxrpc.protocols.openai.reasoning_fields import signature_text, state_fields
 from fluxrpc.protocols.openai.usage import write_usage
-from fluxrpc.protocols.openai.words import OPENAI, SERVICE_TIER
+from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.openai.write_response import (
     AUDIO_LIFETIME_SECONDS,
     BETWEEN_ITEMS,
@@ -64,9 +64,11 @@ class _Progress(Struct):
     has_refusal: bool = False
     length: int = 0
     """Code points of content so far."""
-    starts: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Of each text part, where it begins in the content and how long it is: citations need it."""
-    summary: int = 0
+    span: list[int] = field(default_factory=lambda: [0, 0])
+    """Where the open text begins in the content, and how long it is."""
+    spans: dict[int, list[int]] = field(default_factory=dict)
+    """The same of each text part: citations need it."""
+    summary: int = -1
 
 
 class OpenAIEventWriter:
@@ -110,7 +112,7 @@ class OpenAIEventWriter:
             "created": seconds_of(head, self._context),
             "model": head.model or self._context.target.model,
         }
-        tier = SERVICE_TIER.say(head.service_tier, head.service_tier_raw)
+        tier = tier_of(head, self._context)
         if tier:
             fields["service_tier"] = tier
         merge_extras(fields, head.extras, OPENAI)
@@ -185,10 +187,11 @@ class OpenAIEventWriter:
 
     def start_text(self, index: int, progress: _Progress, part: Part) -> None:
         """Text."""
+        progress.span = [0, 0]
         if is_new_item(progress.item, part.item_id):
             self._text(index, progress, "text", BETWEEN_ITEMS)
         progress.item = part.item_id or progress.item
-        progress.starts[progress.part] = (progress.length, 0)
+        progress.span = progress.spans[progress.part] = [progress.length, 0]
         progress.has_grown = False
         self._text(index, progress, "text", part.text, part.logprobs)
 
@@ -199,7 +202,7 @@ class OpenAIEventWriter:
 
     def start_reasoning(self, index: int, progress: _Progress, part: Part) -> None:
         """Reasoning."""
-        progress.summary = 0
+        progress.summary = -1
         reasoning = part.reasoning
         self._text(
             index, progress, "reasoning", BETWEEN_ITEMS.join(filter(None, (reasoning.text, *reasoning.summaries)))
@@ -285,6 +288,7 @@ class OpenAIEventWriter:
         progress.has_grown = True
         if kind == "text":
             progress.length += len(text)
+            progress.span[1] += len(text)
 
     def _text_frame(self, index: int, key: str) -> tuple[bytes, bytes]:
         """What stands before and after the text of a chunk that holds nothing else."""
@@ -338,13 +342,11 @@ class OpenAIEventWriter:
             self._piece(index, content)
 
     def _annotate(self, index: int, progress: _Progress, part: int, citation: Any) -> None:
-        shift, _ = progress.starts.get(part, (0, 0))
-        ends = [start for start, _ in progress.starts.values() if start > shift]
-        length = min(ends, default=progress.length) - shift
+        shift, length = progress.spans.get(part, (0, 0))
         found = annotations_of(citation, shift=shift, length=length)
         note_citation(
             is_written=bool(found),
-            has_span=citation.HasField("end"),
+            has_span=citation.HasField("end") or not citation.sources,
             path=f"choices[{index}].parts[{part}].citations",
             notes=self._notes,
         )

@@ -106,10 +106,13 @@ def read_answer(body: dict[str, Any] | bytes, **options: Any) -> MessageResponse
     return OPENAI.read_response(text, context_of(**options), Notes(OPENAI.fates))
 
 
-def write_answer(response: MessageResponse, **options: Any) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+def write_answer(
+    response: MessageResponse, *, judged: bool = True, **options: Any
+) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
     notes = Notes(OPENAI.fates)
     body = json.loads(OPENAI.write_response(response, context_of(**options), notes))
-    ChatCompletion.model_validate(body)
+    if judged:
+        ChatCompletion.model_validate(body)
     return body, noted(notes)
 
 
@@ -131,7 +134,7 @@ def read_events(*chunks: bytes, **options: Any) -> list[StreamEvent]:
 
 
 def write_events(
-    events: Iterable[StreamEvent], **options: Any
+    events: Iterable[StreamEvent], *, judged: bool = True, **options: Any
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str, str]]]:
     """The chunks of a whole stream, each one judged by the SDK; the terminator must be there."""
     notes = Notes(OPENAI.fates)
@@ -140,7 +143,7 @@ def write_events(
     *frames, last, rest = text.split(b"\n\n")
     assert (last, rest) == (b"data: [DONE]", b"")
     chunks = [json.loads(frame.removeprefix(b"data: ")) for frame in frames]
-    for each in chunks:
+    for each in chunks if judged else ():
         ChatCompletionChunk.model_validate(each)
     return chunks, noted(notes)
 

@@ -19,7 +19,8 @@ RESULTS = [
     {"role": "tool", "tool_call_id": "c1", "content": "42"},
     {"role": "tool", "tool_call_id": "c2", "content": ""},
 ]
-FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+DEFINITION = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+FUNCTION = {"type": "function", "function": DEFINITION}
 
 
 def user(*parts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -119,7 +120,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "bare schema": {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": None}}},
     "tools": {
         "tools": [
-            {"type": "function", "function": {**FUNCTION["function"], "description": "d", "strict": False}},
+            {"type": "function", "function": {**DEFINITION, "description": "d", "strict": False}},
             {"type": "function", "function": {"name": "g", "description": ""}},
             {"type": "custom", "custom": {"name": "c", "description": "d"}},
             {"type": "custom", "custom": {"name": "t", "format": {"type": "text"}}},
@@ -147,8 +148,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         }
     },
     "bare search": {"web_search_options": {}},
-    "legacy": {"functions": [FUNCTION["function"]], "function_call": {"name": "f"}},
-    "legacy auto": {"functions": [FUNCTION["function"]], "function_call": "auto"},
+    "legacy": {"functions": [DEFINITION], "function_call": {"name": "f"}},
+    "legacy auto": {"functions": [DEFINITION], "function_call": "auto"},
 }  # fmt: skip
 
 
