@@ -9,8 +9,7 @@
     │   ├── Unauthenticated         UNAUTHENTICATED: the caller's own token
     │   ├── PermissionDenied        PERMISSION_DENIED: the caller may not use this
     │   ├── NotExpressible          FAILED_PRECONDITION: no route can say it
-    │   ├── StateNotPortable        FAILED_PRECONDITION: it is bound to a provider that cannot serve it now
-    │   └── TranslationMissing      UNIMPLEMENTED: every route speaks another protocol
+    │   └── StateNotPortable        FAILED_PRECONDITION: it is bound to a provider that cannot serve it now
     ├── AttemptError                one attempt of one route failed; carries its `Outcome`
     │   ├── NetworkFault            no answer can come: DNS, refused, TLS, connect timeout, early reset
     │   │   └── StaleConnection     a reused keep-alive socket was dead: one reconnect, nobody's fault
@@ -82,7 +81,6 @@ __all__ = [
     "StaleConnection",
     "StateNotPortable",
     "StreamInterrupted",
-    "TranslationMissing",
     "Unauthenticated",
     "UnknownModel",
 ]
@@ -263,13 +261,6 @@ class StateNotPortable(RequestError):
 
     code = GrpcCode.FAILED_PRECONDITION
     reason = "STATE_NOT_PORTABLE"
-
-
-class TranslationMissing(RequestError):
-    """Every route of the table speaks another protocol, and no translator between the two is registered."""
-
-    code = GrpcCode.UNIMPLEMENTED
-    reason = "TRANSLATION_MISSING"
 
 
 # --- one attempt -------------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ const (
 	ReasonStateNotPortable      = "STATE_NOT_PORTABLE"      // bound to a provider account that cannot serve now
 	ReasonStreamInterrupted     = "STREAM_INTERRUPTED"      // the answer had begun and broke off
 	ReasonTooLarge              = "TOO_LARGE"               // a request or an answer is over a limit
-	ReasonTranslationMissing    = "TRANSLATION_MISSING"     // no route speaks the request's protocol
 	ReasonUnauthenticated       = "UNAUTHENTICATED"         // the token of this client
 	ReasonUnknownModel          = "UNKNOWN_MODEL"           // see Nearest
 

@@ -36,9 +36,8 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "CIRCUIT_OPEN": "Wait, then try again: every provider failed a short time ago and is left alone for now.",
         "STREAM_INTERRUPTED": "What was printed is not the whole answer. Ask again.",
         "STREAM_INCOMPLETE": "What was printed may not be the whole answer. Ask again.",
-        "NOT_EXPRESSIBLE": "Ask without strict fidelity, or ask a model whose provider speaks this protocol.",
+        "NOT_EXPRESSIBLE": "Ask without strict fidelity, or ask a model whose provider can be told all of it.",
         "STATE_NOT_PORTABLE": "Try again later: what this request refers to is held by one provider only.",
-        "TRANSLATION_MISSING": "Ask in a protocol that one of the model's providers speaks.",
         "UNSUPPORTED": "Leave that option out: this version of the server does not know it.",
         "DEADLINE_EXCEEDED": "Give it more time with --timeout.",
     }

@@ -7,6 +7,7 @@ fidelity. Pure; one `TranslatingBridge` serves one request on one route, and is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 
 from fluxrpc.errors import AttemptError, FieldViolation, NotExpressible, ProviderError
@@ -139,12 +140,11 @@ class TranslatingBridge:
 
     def _stream(self, reader: AnswerStream, notes: Notes) -> TranslatedStream:
         writer = None if self._caller is None else self._caller.write_stream(self._context, notes)
-        return TranslatedStream(reader, self._context, writer, notes, self._in_callers_words)
+        # Not a method of this bridge: a stream may last for hours, and the body of its request need not.
+        return TranslatedStream(reader, self._context, writer, notes, partial(_in_words_of, self._caller))
 
     def _in_callers_words(self, error: AttemptError) -> AttemptError:
-        if self._caller is not None and isinstance(error, ProviderError) and error.native is not None:
-            error.native = self._caller.write_error(view_of(error))
-        return error
+        return _in_words_of(self._caller, error)
 
     def _take_notes(self, notes: Notes) -> None:
         """Keep the notes with their places in the caller's own body.
@@ -178,6 +178,12 @@ def _fresh(context: Context, *, stream: bool) -> Context:
         caller_version=context.caller_version,
         now=context.now,
     )
+
+
+def _in_words_of(caller: Translator | None, error: AttemptError) -> AttemptError:
+    if caller is not None and isinstance(error, ProviderError) and error.native is not None:
+        error.native = caller.write_error(view_of(error))
+    return error
 
 
 def view_of(error: ProviderError) -> ErrorView:

@@ -48,14 +48,12 @@ def _check_capabilities(request: CallerRequest, route: Route) -> None:
         )
 
 
-def is_long_work(request: CallerRequest, protocol: Protocol) -> bool:
+def is_long_work(request: CallerRequest) -> bool:
     """Whether to translate it takes so long that everyone else on the event loop would notice.
 
     A megabyte of an image takes some 25 ms, a megabyte of short messages 500 ms. In a thread it takes as long, but only
     its single steps hold the others up.
     """
-    if request.protocol == protocol:
-        return False
     size = len(request.body) if request.message is None else request.message.ByteSize()
     return size > LONG_WORK_BYTES
 

@@ -153,7 +153,7 @@ class Run:
         Raises:
             InvalidRequest, NotExpressible: as `bridge`, and as `Bridge.wire`.
         """
-        if route in self._bridges or self.request is None or not is_long_work(self.request, target):
+        if route in self._bridges or self.request is None or not is_long_work(self.request):
             return self.bridge(route, target)
         return await asyncio.to_thread(self._written, route, target, stream=stream)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from fluxrpc.clock import wall_clock
 from fluxrpc.errors import PermissionDenied
 from fluxrpc.protocols.base import Batch
+from fluxrpc.routing.bridging import is_long_work
 from fluxrpc.routing.router import Result, Router, StreamCompleted, StreamStarted
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.server.call import Call, current_call
@@ -77,7 +80,8 @@ class RouterService(RouterServiceServicer):
             entry = self._entry(call)
         strict = is_strict(request.fidelity, self._state.settings.policy)
         dry = Dry(request, caller_request, headers, notes, strict)
-        return translate(dry, entry=entry, monotonic=self._state.clock, wall_clock=wall_clock)
+        work = partial(translate, dry, entry=entry, monotonic=self._state.clock, wall_clock=wall_clock)
+        return await asyncio.to_thread(work) if is_long_work(caller_request) else work()
 
     async def ListModels(self, request: wire.ListModelsRequest, context: Any) -> wire.ListModelsResponse:  # noqa: ARG002, N802
         """The models that this caller may ask for."""

@@ -16,7 +16,6 @@
     │   ├── NotExpressible          no route can say the request, under strict fidelity
     │   └── StateNotPortable        the request holds state of a provider account that cannot serve now
     ├── Unimplemented               UNIMPLEMENTED: this server does not know the method
-    │   └── TranslationMissing      no route speaks the request's protocol, and none can be translated to
     ├── Unavailable                 UNAVAILABLE, also where the server itself is not reached
     │   ├── ProviderFailed          every attempt failed
     │   ├── CircuitOpen             every door is shut; `retry_after_seconds` says for how long
@@ -63,7 +62,6 @@ __all__ = [
     "StateNotPortable",
     "StreamInterrupted",
     "TooLarge",
-    "TranslationMissing",
     "Unauthenticated",
     "Unavailable",
     "Unimplemented",
@@ -196,10 +194,6 @@ class Unimplemented(FluxError):
     """This server cannot do that."""
 
 
-class TranslationMissing(Unimplemented):
-    """Every route speaks another protocol than the request, and none can be translated to."""
-
-
 class Unavailable(FluxError):
     """Neither request nor caller is at fault: another try may help."""
 
@@ -250,7 +244,6 @@ _BY_REASON: dict[str, type[FluxError]] = {
     "STREAM_INCOMPLETE": IncompleteStream,
     "STREAM_INTERRUPTED": StreamInterrupted,
     "TOO_LARGE": TooLarge,
-    "TRANSLATION_MISSING": TranslationMissing,
     "UNKNOWN_MODEL": UnknownModel,
 }
 

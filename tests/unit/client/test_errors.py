@@ -94,7 +94,6 @@ def test_the_request_id_of_the_info_serves_where_there_is_no_detail() -> None:
         (server_errors.PermissionDenied("x"), errors.PermissionDenied),
         (server_errors.NotExpressible("x"), errors.NotExpressible),
         (server_errors.StateNotPortable("x"), errors.StateNotPortable),
-        (server_errors.TranslationMissing("x"), errors.TranslationMissing),
         (server_errors.DeadlineExceeded("x"), errors.DeadlineExceeded),
         (server_errors.CircuitOpen("x", retry_after_seconds=3), errors.CircuitOpen),
         (server_errors.ProviderFailed("x"), errors.ProviderFailed),

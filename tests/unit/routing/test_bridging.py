@@ -79,10 +79,9 @@ def test_bodies_of_the_same_protocol_are_judged_too() -> None:
 def test_what_is_large_is_translated_beside_the_loop(size: int, is_long: bool) -> None:
     body = b'{"messages":[{"role":"user","content":"%s"}]}' % (b"x" * size)
     request = read_request(Protocol.OPENAI, body)
-    assert is_long_work(request, Protocol.ANTHROPIC) is is_long
-    assert not is_long_work(request, Protocol.OPENAI)
+    assert is_long_work(request) is is_long
     typed = CallerRequest(message=MessageRequest(messages=[Message(role=ROLE_USER, text="x" * size)]))
-    assert is_long_work(typed, Protocol.OPENAI) is is_long
+    assert is_long_work(typed) is is_long
 
 
 def test_what_is_not_declared_comes_from_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
