@@ -13,6 +13,7 @@ from fluxrpc.cli.failure import Failure
 from fluxrpc.cli.output import ForMachines, ForPeople
 from fluxrpc.cli.report import attempts_table, failure_lines, harmless, note_lines, usage_line
 from fluxrpc.v1.outcome_pb2 import (
+    BLAME_NOBODY,
     BLAME_ROUTE,
     NOTE_ACTION_CLAMPED,
     OUTCOME_MODEL,
@@ -41,6 +42,11 @@ def said(text: str) -> ExecuteStreamResponse:
     response = ExecuteStreamResponse()
     response.events.events.add().part_delta.text = text
     return response
+
+
+def test_a_route_that_was_passed_over_is_told_as_such() -> None:
+    shown = text_of(attempts_table([Attempt(route="a", blame=BLAME_NOBODY, reason="LACKS_VISION")]))
+    assert shown.splitlines()[-1].split() == ["a", "passed", "over", "nobody", "-", "0.0", "LACKS_VISION"]
 
 
 def test_attempts_are_one_row_each_within_80_columns() -> None:

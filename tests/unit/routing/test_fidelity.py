@@ -3,8 +3,9 @@ bridges are scripted, and pass through as native ones do."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,10 +16,17 @@ from fluxrpc.protocols.context import Target
 from fluxrpc.routing import run
 from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.route import Route
-from fluxrpc.routing.router import Router
+from fluxrpc.routing.router import Router, RouterSettings
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.telemetry.hooks import Hooks
-from fluxrpc.v1.outcome_pb2 import BLAME_NOBODY, NOTE_ACTION_DROPPED, OUTCOME_UNSPECIFIED, TranslationNote
+from fluxrpc.upstream.media_fetch import Fetched, FetchSettings, MediaFetcher, Unfetchable
+from fluxrpc.v1.outcome_pb2 import (
+    BLAME_NOBODY,
+    NOTE_ACTION_DROPPED,
+    NOTE_ACTION_EMULATED,
+    OUTCOME_UNSPECIFIED,
+    TranslationNote,
+)
 from tests.unit.routing.provider import DONE, FINISH, TEXT, FakeProviders, Scripted, error_body, failing, stream
 from tests.unit.routing.world import World, meet
 
@@ -182,6 +190,53 @@ async def test_json_where_a_stream_was_asked_becomes_one(monkeypatch: pytest.Mon
     assert batch.frames == TEXT + FINISH + DONE
     assert [attempt.route for attempt in completed.attempts] == ["a"]
     assert route.health.in_flight == 0
+
+
+class Web:
+    """A fetcher that is on as soon as it is configured, and finds the same everywhere."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.fetched: list[str] = []
+
+    def configure(self, settings: FetchSettings | None) -> None:
+        self.is_on = settings is not None
+
+    async def fetch(self, url: str) -> Fetched:
+        self.fetched.append(url)
+        if url.endswith("gone"):
+            raise Unfetchable("its server answers with status 404")
+        return Fetched(mime_type="application/pdf", data=b"pdf")
+
+    async def close(self) -> None:
+        self.is_on = False
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+async def test_media_by_url_are_fetched_once_and_only_where_that_is_on(is_on: bool) -> None:
+    world, web = World(), Web()
+    providers = FakeProviders(a=failing(500, error_body("boom")), b=[Scripted(), stream(TEXT, FINISH + DONE)])
+    settings = RouterSettings(media=FetchSettings() if is_on else None)
+    router = Router(providers.pool(), fetcher=cast("MediaFetcher", web), settings=settings, clock=world.clock)
+    table = RouteTable([world.route("a"), world.route("b", priority=1, service="other")], Protocol.ANTHROPIC)
+    result = await router.execute(table, _with_document("https://h/x.pdf"), max_attempts=9)
+    fetched = [(note.code, note.path) for note in result.notes if note.action == NOTE_ACTION_EMULATED]
+    assert web.fetched == ["https://h/x.pdf"] * is_on
+    assert (b"data:application/pdf;base64,cGRm" in providers.requests[-1].body) is is_on
+    assert bool(fetched) is is_on
+    assert all(code == "DOCUMENT_URL" and path.startswith("messages[0].content[0]") for code, path in fetched)
+    if is_on:
+        with pytest.raises(InvalidRequest, match="404"):
+            await router.execute(table, _with_document("https://h/gone"))
+        router.configure(RouterSettings())
+    await router.execute(table, _with_document("https://h/gone"))
+    await router.close()
+
+
+def _with_document(url: str) -> CallerRequest:
+    document = {"type": "document", "source": {"type": "url", "url": url}}
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [document]}]}
+    return read_request(Protocol.ANTHROPIC, json.dumps(body).encode())
 
 
 @pytest.mark.parametrize("caller", [Protocol.OPENAI, Protocol.COHERE])
