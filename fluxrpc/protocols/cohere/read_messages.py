@@ -187,7 +187,7 @@ def read_call(node: Node) -> Part:
     call = part.tool_call
     call.id = node.text("id") or ""
     kind = node.peek("type")
-    if node.text("type") != "function":
+    if node.text("type") not in (None, "function"):
         part.extras.append(spelt("type", kind))
     function = node.node("function")
     if function is None:

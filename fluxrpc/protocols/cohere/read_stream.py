@@ -92,7 +92,8 @@ class CohereEventReader(EventReader):
 
     def __init__(self, options: StreamOptions, context: Context) -> None:
         super().__init__(options, context)
-        self._blocks: dict[int, int] = {}
+        self._blocks: dict[int | None, int] = {}
+        """None stands for the first text, which citations mean that name no block."""
         self._plan: int | None = None
         self._takers: dict[str, Callable[[_Event, _Message, bytes], int]] = {
             "content-start": self._open_block,
@@ -147,6 +148,8 @@ class CohereEventReader(EventReader):
         part = self.open_part(0, kind, _SHELLS[kind])
         if event.index is not None:
             self._blocks[event.index] = part
+        if kind == "text":
+            self._blocks.setdefault(None, part)
         return self._grow(event, content)
 
     def _grow(self, event: _Event, content: _Content) -> int:
@@ -210,7 +213,7 @@ class CohereEventReader(EventReader):
         if found is None:
             return self._carry("citation-start", data)
         citation, block = read_citation(found)
-        part = self._plan if citation.kind_raw == PLAN else self._blocks.get(0 if block is None else block)
+        part = self._plan if citation.kind_raw == PLAN else self._blocks.get(block)
         if part is None:
             return self._carry("citation-start", data)
         self.add_citation(0, citation, part)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from fluxrpc.protocols.counters import usage, whole
-from fluxrpc.protocols.node import merge_extras
+from fluxrpc.protocols.node import Node, merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.whole_answer import read_loosely
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE, Extra
@@ -36,6 +36,9 @@ class WireUsage(msgspec.Struct):
     cached_tokens: Any = None
 
 
+_KNOWN: Final = frozenset({"tokens", "billed_units", "cached_tokens", "input_tokens", "output_tokens"})
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NULL: Final = msgspec.Raw(b"null")
 USAGE = msgspec.json.Decoder(WireUsage)
 
 
@@ -52,7 +55,18 @@ def to_usage(wire: WireUsage) -> Usage:
 def read_usage(text: msgspec.Raw) -> Usage | None:
     """The counters of a `usage`; None where it is absent or odd."""
     wire = read_loosely(USAGE, text)
-    return None if wire is None else to_usage(wire)
+    if wire is None:
+        return None
+    found = to_usage(wire)
+    fields = read_loosely(_FIELDS, text) or {}
+    found.extras.extend(_rest(fields, ""))
+    found.extras.extend(_rest(read_loosely(_FIELDS, fields.get("tokens", _NULL)) or {}, "tokens."))
+    return found
+
+
+def _rest(fields: dict[str, msgspec.Raw], prefix: str) -> list[Extra]:
+    """Counters that are newer than this code."""
+    return Node({key: fields[key] for key in fields if key not in _KNOWN}).extras(PROTOCOL_COHERE, prefix)
 
 
 def written_usage(usage: Usage, notes: Notes) -> dict[str, Any]:

@@ -35,8 +35,9 @@ RICH: dict[str, Any] = {
     },
     "usage": {
         "billed_units": {"input_tokens": 5.0, "output_tokens": 7.5},
-        "tokens": {"input_tokens": 71.0, "output_tokens": 9.0},
+        "tokens": {"input_tokens": 71.0, "output_tokens": 9.0, "image_tokens": 2.0},
         "cached_tokens": 64.0,
+        "new": 1.0,
     },
     "logprobs": [
         {"text": "Ca", "token_ids": [1], "logprobs": [-0.5]},
@@ -105,7 +106,9 @@ def test_what_is_read() -> None:
     assert not response.HasField("created")
     assert (response.usage.input_tokens, response.usage.total_tokens, response.usage.cache_read_tokens) == (71, 80, 64)
     assert {extra.key: extra.value_json for extra in response.usage.extras} == {
-        "billed_units": '{"input_tokens": 5.0, "output_tokens": 7.5}'
+        "billed_units": '{"input_tokens": 5.0, "output_tokens": 7.5}',
+        "tokens.image_tokens": "2.0",
+        "new": "1.0",
     }
 
 

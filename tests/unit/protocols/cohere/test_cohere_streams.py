@@ -167,6 +167,9 @@ ODD: list[tuple[str, list[Event], list[dict[str, Any]]]] = [
         {"reasoning": {"text": "t"}}]),
     ("citations in a list, without index", [start(0, "text"), message("citation-start", 0, citations=[
         {"text": "x"}])], [{"text": "", "citations": [{"statement": "x"}]}]),
+    ("citations without index, behind thinking", [start(0, "thinking"), start(1, "text"), message(
+        "citation-start", 0, citations={"text": "x"})], [
+            {"reasoning": {}}, {"text": "", "citations": [{"statement": "x"}]}]),
     ("citations of nothing", [message("citation-start", 0, citations=CITATION), {"type": "citation-start"},
                               message("citation-start", 1, citations=[]), message("citation-start", 2)], []),
     ("a block of a new kind", [message("content-start", 0, content={"type": "new", "x": 1})], []),
