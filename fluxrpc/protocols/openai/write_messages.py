@@ -6,7 +6,7 @@ their calls), one message is written for each result, and media of results move 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -45,7 +45,7 @@ def write_messages(writing: Writing) -> list[Fields]:
     attached: list[Piece] = []
     for turn in _without_prefill(settled(request.messages, writing.notes), writing):
         if turn.role == ROLE_TOOL:
-            written.extend(_result(placed, attached, writing) for placed in turn.parts)
+            written.extend(_results(turn, attached, writing))
         else:
             message = _turn_message(turn, writing)
             if attached:
@@ -132,12 +132,18 @@ def _role_word(turn: Turn, writing: Writing) -> str:
     return _ROLE_WORDS[turn.role]
 
 
+def _results(turn: Turn, attached: list[Piece], writing: Writing) -> Iterator[Fields]:
+    """One message for each result; what only one protocol knows beside them is left out."""
+    for placed in turn.parts:
+        if placed.part.HasField("tool_result"):
+            yield _result(placed, attached, writing)
+        else:
+            writing.notes.dropped("RAW_PART", placed.path)
+
+
 def _result(placed: Placed, attached: list[Piece], writing: Writing) -> Fields:
     """A result; its media are put aside for the user's next message."""
     result = placed.part.tool_result
-    if placed.part.WhichOneof("kind") != "tool_result":
-        writing.notes.dropped("RAW_PART", placed.path)
-        return {"role": "tool", "tool_call_id": "", "content": ""}
     texts = _result_texts(result, placed.path, attached, writing)
     if result.is_error:
         writing.notes.approximated("TOOL_RESULT_ERROR", f"{placed.path}.tool_result.is_error")

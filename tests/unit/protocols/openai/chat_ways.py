@@ -44,24 +44,25 @@ def context_of(
     dialect: str = "",
     stream: bool = False,
     target: Protocol = Protocol.OPENAI,
+    force_usage: bool = True,
     **more: Any,
 ) -> Context:
-    model = Target(protocol=target, model="gpt-x", gates=gates or Gates(), dialect=dialect, service="svc")
+    model = Target(
+        protocol=target,
+        model="gpt-x",
+        gates=gates or Gates(),
+        dialect=dialect,
+        service="svc",
+        force_usage=force_usage,
+    )
     return Context(caller=caller, target=model, request=request or MessageRequest(), stream=stream, now=NOW, **more)
 
 
 def noted(notes: Notes) -> list[tuple[str, str, str]]:
     """Code, action and path of each note; each must have a reason among the fates."""
     for note in notes:
-        assert note.action in OPENAI.fates.get(note.code, {}) or note.code in SHARED, note
+        assert note.action in OPENAI.fates.get(note.code, {}), note
     return [(note.code, NoteAction.Name(note.action).removeprefix("NOTE_ACTION_"), note.path) for note in notes]
-
-
-SHARED = frozenset({
-    "TOOL_NAME", "TOOL_RESULT_MISSING", "TOOL_RESULT_ORPHAN", "TOOL_RESULT_ORDER", "TOOL_SCHEMA",
-    "OUTPUT_SCHEMA_KEYWORDS",
-})  # fmt: skip
-"""Noted by what all writers share."""
 
 
 def write(request: MessageRequest, **options: Any) -> Written:

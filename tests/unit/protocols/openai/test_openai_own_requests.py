@@ -107,6 +107,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "prediction": {"type": "content", "content": "x"},
     },
     "old user": {"user": "u", "service_tier": "scale", "prompt_cache_options": {"mode": "explicit"}},
+    "time to live": {"prompt_cache_options": {"ttl": "30m"}},
     "sound": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
     "own voice": {"modalities": ["audio"], "audio": {"voice": {"id": "v"}, "format": "mp3"}},
     "text": {"response_format": {"type": "text"}},

@@ -213,6 +213,11 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]] = {
     "an object": (result(object_json='{"a": 1.0}'), answered('{"a": 1.0}'), []),
     "an object around a string": (result(object_json='{"output":"o"}'), answered("o"), []),
     "an object around a number": (result(object_json='{"output":1}'), answered('{"output":1}'), []),
+    "what is no result": (
+        [BYE, {"role": "ROLE_TOOL", "parts": [{"raw": {"protocol": "PROTOCOL_GEMINI", "body_json": "{}"}}]}],
+        [WRITTEN_BYE],
+        [dropped("RAW_PART", "messages[1].parts[0]")],
+    ),
     "empty parts": (result(parts={"parts": []}), answered(""), []),
     "media at the end": (
         result(parts={"parts": [

@@ -240,6 +240,20 @@ def test_streams_ask_for_usage_and_sound_that_can_be_streamed() -> None:
     assert written.body["audio"]["format"] == "pcm16"
 
 
+def test_streams_of_servers_that_refuse_to_be_asked_for_usage() -> None:
+    written = write(ir({}), stream=True, force_usage=False)
+    assert written.body["stream"] is True
+    assert "stream_options" not in written.body
+
+
+def test_strict_schemas_are_undone_in_the_answer() -> None:
+    tool = {"function": {"name": "f", "parameters_json": SCHEMA.replace('["x"]', "[]"), "strict": True}}
+    written = write(ir({"tools": [tool]}))
+    sdk_accepts(written.body)
+    assert written.body["tools"][0]["function"]["parameters"]["required"] == ["x"]
+    assert list(written.context.narrowed_tools) == ["f"]
+
+
 def test_a_word_of_a_list() -> None:
     form = {"kind": "OUTPUT_KIND_ENUM", "schema_json": '{"type":"string","enum":["a","b"]}'}
     written = write(ir({"output_format": form}))
