@@ -15,11 +15,15 @@ from fluxrpc.config.nodes import MappingNode, Node, ScalarNode, join
 from fluxrpc.config.sections import ABSENT, Reading, nearest
 from fluxrpc.config.values import Unfit, read_count, read_flag, read_name
 from fluxrpc.protocols.gates import EFFORTS, Gates
-from fluxrpc.v1.message_pb2 import MessageRequest
 
 __all__ = ["read_gates"]
 
-_REFUSABLE = frozenset({*MessageRequest.DESCRIPTOR.fields_by_name, "safety_mode_off"})
+_REFUSABLE = frozenset(
+    {
+        "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty", "choice_count", "stop_sequences",
+        "logprobs", "seed", "safety_mode_off", "cache_breakpoint",
+    }
+)  # fmt: skip
 _NAMES: Mapping[str, frozenset[str]] = {
     "refused": _REFUSABLE,
     "refused_while_reasoning": _REFUSABLE,

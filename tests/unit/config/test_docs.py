@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -14,7 +15,7 @@ from fluxrpc.config import schema
 from fluxrpc.config.loader import load, parse
 from fluxrpc.config.schema import Settings
 from fluxrpc.config.sections import yaml_key
-from fluxrpc.protocols.gates import Gates
+from fluxrpc.protocols.gates import Gates, known_rows
 
 DOCS = Path(__file__).parents[3] / "docs"
 SECTIONS: dict[str, Any] = {
@@ -61,6 +62,15 @@ def test_every_gate_is_described_and_no_other() -> None:
     assert {gate.name: kinds[gate.type] for gate in msgspec.structs.fields(Gates)} == {
         name: cells[0] for name, cells in tables()["models.gates"].items()
     }
+
+
+def test_whatever_the_built_in_data_says_can_be_configured() -> None:
+    for row in known_rows():
+        gates = json.dumps(row.gates)
+        read(
+            f'services: {{a: {{protocols: {{openai: "http://h"}}}}}}\n'
+            f"models: {{x: {{routes: [{{service: a, model: m, gates: {gates}}}]}}}}\n"
+        )
 
 
 def test_the_levels_of_policies_are_the_described_ones() -> None:
