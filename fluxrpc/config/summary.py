@@ -44,7 +44,12 @@ class Summary:
 def _gates(route: RouteSettings, service: ServiceSettings) -> tuple[str, ...]:
     """By the protocols that the route may be spoken to in; a row that holds for several is named once."""
     version = service.anthropic_version or ""
-    rows = {row.name: None for protocol in service.protocols for row in gate_rows(protocol, route.model, version)}
+    rows = {
+        row.name: None
+        for protocol in service.protocols
+        for row in gate_rows(protocol, route.model, version)
+        if row.gates  # others say only what the model can do
+    }
     own = [f"set here: {', '.join(route.gates)}"] if route.gates else []
     return (*rows, *own)
 
