@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 
-from fluxrpc.errors import AttemptError, FieldViolation, NotExpressible, ProviderError
+from fluxrpc.errors import AttemptError, FieldViolation, InvalidRequest, NotExpressible, ProviderError
 from fluxrpc.protocols.base import (
     Answer,
     AnswerStream,
@@ -84,7 +84,14 @@ class TranslatingBridge:
             return self._wired[1]
         self._context = _fresh(self._context, stream=stream)
         notes = Notes(self._target.fates)
-        wire = self._target.write_request(self._context.request, self._context, notes)
+        try:
+            wire = self._target.write_request(self._context.request, self._context, notes)
+        except (InvalidRequest, NotExpressible) as error:
+            locate = self._locator(may_stand_in_list=True)
+            found = [FieldViolation(path=locate(each.path), message=each.message) for each in error.violations]
+            if isinstance(error, InvalidRequest):
+                raise InvalidRequest(found) from error
+            raise NotExpressible(_losses_text(found, self._context.target), violations=found) from error
         self._take_notes(notes)
         self._wired = stream, wire
         return wire
@@ -146,21 +153,25 @@ class TranslatingBridge:
     def _in_callers_words(self, error: AttemptError) -> AttemptError:
         return _in_words_of(self._caller, error)
 
-    def _take_notes(self, notes: Notes) -> None:
-        """Keep the notes with their places in the caller's own body.
+    def _locator(self, *, may_stand_in_list: bool) -> Locate:
+        """From places in the IR to those in the caller's own body.
 
-        It is read again for where things stood in it, but only for the sake of those that stand in lists: single fields
-        are known by name.
+        The body is read again for where things stood in it, but only for what stands in lists: single fields are known
+        by name.
         """
+        if self._caller is None:
+            return str
+        places: Places = {}
+        if may_stand_in_list:
+            self._caller.read_request(self._body, version=self._context.caller_version, places=places)
+        return locator(places, self._caller.fields)
+
+    def _take_notes(self, notes: Notes) -> None:
+        """Keep the notes with their places in the caller's own body."""
         if not notes:
             self.notes = ()
             return
-        locate: Locate = str
-        if self._caller is not None:
-            places: Places = {}
-            if any("[" in note.path for note in notes):
-                self._caller.read_request(self._body, version=self._context.caller_version, places=places)
-            locate = locator(places, self._caller.fields)
+        locate = self._locator(may_stand_in_list=any("[" in note.path for note in notes))
         self.notes = tuple(notes.messages(locate))
         losses = [FieldViolation(path=locate(note.path), message=note.reason) for note in notes if note.is_loss]
         if losses and self._strict:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fluxrpc.errors import AnswerFault, AttemptError, NativeErrorBody, Outcome, ProviderError
+from fluxrpc.errors import (
+    AnswerFault,
+    AttemptError,
+    FieldViolation,
+    InvalidRequest,
+    NativeErrorBody,
+    NotExpressible,
+    Outcome,
+    ProviderError,
+)
 from fluxrpc.ir.accumulate import accumulate
 from fluxrpc.protocols.base import (
     AnswerStream,
@@ -131,6 +140,11 @@ class FakeTranslator:
             notes.dropped("TOP_K", "top_k")
             if "plain" not in words:
                 notes.dropped("METADATA", "messages[0].metadata")
+        fault = FieldViolation(path="messages[0].x", message="no")
+        if "unsayable" in words:
+            raise NotExpressible("no", violations=[fault])
+        if "senseless" in words:
+            raise InvalidRequest([fault])
         if "stop" in words:
             context.stops = ("st",)
         for number in range(words.count("image")):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fluxrpc.errors import InvalidRequest
+from fluxrpc.errors import FieldViolation, InvalidRequest, NotExpressible
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.schema.node import Change, Converter
 from fluxrpc.protocols.schema.openapi import to_json_schema
@@ -41,7 +41,9 @@ def convert(
     tells of the schema, at `path` + the place in the schema. Numbers keep their spelling, keys their order.
 
     Raises:
-        InvalidRequest: the schema cannot be said at all (a recursion where references must be inlined), at `path`.
+        NotExpressible: the schema cannot be said there at all (a recursion where references must be inlined); another
+            route may take it. With the place in the IR.
+        InvalidRequest: it is no JSON Schema.
     """
     is_openapi = dialect == SCHEMA_DIALECT_OPENAPI_SUBSET
     if is_openapi == profile.is_openapi and (is_openapi or profile is PLAIN):
@@ -50,7 +52,8 @@ def convert(
     try:
         converted = call(schema_json, profile, is_openapi=is_openapi)
     except Unsayable as found:
-        raise InvalidRequest.at(path + found.place, found.message) from found
+        violation = FieldViolation(path=path + found.place, message=found.message)
+        raise NotExpressible(f"{violation.path}: {found.message}", violations=[violation]) from found
     except (msgspec.MsgspecError, RecursionError) as found:
         raise InvalidRequest.at(path, "a JSON Schema is expected") from found
     for change in converted.changes:

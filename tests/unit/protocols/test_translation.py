@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fluxrpc.errors import AnswerFault, AttemptError, NotExpressible, Outcome, ProviderError
+from fluxrpc.errors import AnswerFault, AttemptError, InvalidRequest, NotExpressible, Outcome, ProviderError
 from fluxrpc.protocols.base import Answer, AnswerStream, ErrorView, Protocol, ReadRequest, StreamOptions
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.registry import NATIVE
@@ -90,6 +90,15 @@ def test_strict_callers_do_not_accept_losses() -> None:
             world.bridge.wire(stream=False)
         assert [(each.path, each.message) for each in caught.value.violations] == [("k", "never heard of it")]
     assert World(strict=True).bridge.wire(stream=False).body == b"ask:hi"
+
+
+@pytest.mark.parametrize(("words", "kind"), [("unsayable", NotExpressible), ("senseless", InvalidRequest)])
+def test_what_cannot_be_written_at_all_is_placed_in_the_callers_body(
+    words: str, kind: type[NotExpressible | InvalidRequest]
+) -> None:
+    with pytest.raises(kind) as caught:
+        World(words).bridge.wire(stream=False)
+    assert [(each.path, each.message) for each in caught.value.violations] == [("sayv.x", "no")]
 
 
 def test_many_losses_are_counted() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fluxrpc.errors import InvalidRequest
+from fluxrpc.errors import NotExpressible
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.schema import (
     ANTHROPIC_STRICT,
@@ -36,7 +36,7 @@ def converted(schema: Any, profile: SchemaProfile) -> tuple[Any, list[str]]:
 
 
 def refused(schema: Any, profile: SchemaProfile) -> tuple[str, str]:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(NotExpressible) as caught:
         converted(schema, profile)
     return caught.value.violations[0].path, caught.value.violations[0].message
 
