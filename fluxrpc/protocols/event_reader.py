@@ -154,13 +154,17 @@ class EventReader(Watch):
 
     def grow(self, choice: int, kind: str, text: str) -> None:
         """More text of a part without borders: `text`, `reasoning` or `refusal`. Opens the part where it is not."""
-        if not self.is_open(choice, kind):
+        progress = self._choices.get(choice)
+        if progress is None or progress.key != kind:
             self.open_part(choice, kind, _SHELLS[kind])
-        self.add_text(choice, kind, text)
+            progress = self._choices[choice]
+        self._add_text(choice, progress, kind, text)
 
     def add_text(self, choice: int, kind: str, text: str) -> None:
         """More of the open part: `kind` is `text`, `reasoning`, `refusal`, `arguments` or `transcript`."""
-        progress = self._growing(choice)
+        self._add_text(choice, self._growing(choice), kind, text)
+
+    def _add_text(self, choice: int, progress: _Progress, kind: str, text: str) -> None:
         if progress.grown[0] or not text.isascii():
             text = self._joined(choice, progress, (kind, -1), text)
             if not text:

@@ -76,6 +76,10 @@ class Node:
         found = self._fields.get(key)
         return found is not None and found != _NULL
 
+    def has_any(self, keys: frozenset[str]) -> bool:
+        """Whether one of the fields is there, still unread, be it null: most bodies hold few of those that may be."""
+        return not keys.isdisjoint(self._fields)
+
     def fault(self, key: str, expected: str) -> JsonFault:
         """The error for a field that is not what is expected."""
         return JsonFault(f"{expected} is expected", path=self.at(key))

@@ -39,12 +39,20 @@ _Placed = list[tuple[Part, str]]
 """Parts, each with the key in its message that it came from."""
 
 
+_ASSISTANT_FIELDS = frozenset({
+    *REASONING_FIELDS, "extra_content", "refusal", "audio", "tool_calls", "function_call",
+})  # fmt: skip
+
+
 class _Around(Struct):
     """What stands around the content of an assistant message."""
 
     before: _Placed = field(default_factory=list)
     after: _Placed = field(default_factory=list)
     signature: OpaqueState | None = None
+
+
+_NOTHING = _Around()
 
 
 class MessageReader:
@@ -62,7 +70,7 @@ class MessageReader:
         if role is None:
             raise node.fault("role", "developer, system, user, assistant or tool")
         path = f"messages[{at}]"
-        self._places[path] = node.path
+        self._places[path] = path
         message = Message(role=role)
         spelled = Spelled()
         if role == ROLE_TOOL:
@@ -78,21 +86,20 @@ class MessageReader:
         text, pieces = read_content(node, spelled)
         if text == "":
             spelled.add("content", '""')
-        said = [(part, f"content[{index}]") for index, part in enumerate(pieces)]
-        around = _Around()
-        if message.role == ROLE_ASSISTANT:
-            around = self._assistant(node, spelled, at)
+        has_more = message.role == ROLE_ASSISTANT and node.has_any(_ASSISTANT_FIELDS)
+        around = self._assistant(node, spelled, at) if has_more else _NOTHING
         if text is not None and not (around.before or around.after or around.signature):
             message.text = text
-            self._places[f"messages[{at}].text"] = f"{node.path}.content"
+            self._places[f"messages[{at}].text"] = f"messages[{at}].content"
             return
+        said = [(part, f"content[{index}]") for index, part in enumerate(pieces)]
         if text:
             said = [(Part(text=text), "content")]
         if around.signature is not None:
             _sign(said, around.signature)
         for index, (part, key) in enumerate([*around.before, *said, *around.after]):
             message.parts.append(part)
-            self._places[f"messages[{at}].parts[{index}]"] = f"{node.path}.{key}"
+            self._places[f"messages[{at}].parts[{index}]"] = f"messages[{at}].{key}"
 
     def _assistant(self, node: Node, spelled: Spelled, at: int) -> _Around:
         around = _Around()
@@ -134,14 +141,15 @@ class MessageReader:
         else:
             result.call_id = required_text(node, "tool_call_id")
         text, pieces = read_content(node, spelled)
-        path = f"messages[{at}].parts[0]"
+        here = f"messages[{at}]"
+        path = f"{here}.parts[0]"
         if text is not None:
             result.text = text
         elif pieces:
             result.parts.parts.extend(pieces)
         for index in range(len(pieces)):
-            self._places[f"{path}.tool_result.parts.parts[{index}]"] = f"{node.path}.content[{index}]"
-        self._places[path] = node.path
+            self._places[f"{path}.tool_result.parts.parts[{index}]"] = f"{here}.content[{index}]"
+        self._places[path] = here
         message.parts.append(Part(tool_result=result))
 
 

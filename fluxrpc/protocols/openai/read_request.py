@@ -7,7 +7,7 @@ canonical.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from fluxrpc.protocols.base import ReadRequest
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.openai.read_messages import MessageReader
-from fluxrpc.protocols.openai.read_tools import read_tools
+from fluxrpc.protocols.openai.read_tools import TOOL_FIELDS, read_tools
 from fluxrpc.protocols.openai.wire_fields import INT64, UINT32, Spelled, bounded, json_of, required_text
 from fluxrpc.protocols.openai.words import MODALITY, OPENAI, REASONING_MODE, SERVICE_TIER, VERBOSITY, seconds_of_ttl
 from fluxrpc.protocols.reasoning import effort_of_word, word_of_effort
@@ -61,11 +61,11 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
         raise node.fault("messages", "a list")
     messages = MessageReader(places)
     request.messages.extend(messages.read(each, at) for at, each in enumerate(node.nodes("messages")))
-    read_tools(node, request, spelled, places)
-    _read_limits(node, request, spelled)
-    _read_output(node, request, spelled)
-    _read_reasoning(node, request, spelled)
-    _read_envelope(node, request, spelled)
+    if node.has_any(TOOL_FIELDS):
+        read_tools(node, request, spelled, places)
+    for keys, read in _GROUPS:
+        if node.has_any(keys):
+            read(node, request, spelled)
     stream = node.flag("stream") is True
     show_usage = _read_stream_options(node, spelled)
     request.extras.extend(node.extras(OPENAI))
@@ -82,12 +82,6 @@ def _read_limits(node: Node, request: MessageRequest, spelled: Spelled) -> None:
         else:
             spelled.append(Extra(protocol=OPENAI, key="max_tokens", value_json=str(old)))
     _set(request, "max_output_tokens", old if limit is None else limit)
-    for name in _NUMBERS:
-        _set(request, name, node.number(name))
-    for key, (name, limits) in _COUNTS.items():
-        _set(request, name, bounded(node, key, limits))
-    for name in _FLAGS:
-        _set(request, name, node.flag(name))
     if node.is_list("stop"):
         request.stop_sequences.extend(node.texts("stop"))
         if not request.stop_sequences:
@@ -95,6 +89,15 @@ def _read_limits(node: Node, request: MessageRequest, spelled: Spelled) -> None:
     elif "stop" in node:
         request.stop_sequences.append(required_text(node, "stop"))
         spelled.add("stop", json_of(request.stop_sequences[0]))
+
+
+def _read_sampling(node: Node, request: MessageRequest, spelled: Spelled) -> None:  # noqa: ARG001  # one signature
+    for name in _NUMBERS:
+        _set(request, name, node.number(name))
+    for key, (name, limits) in _COUNTS.items():
+        _set(request, name, bounded(node, key, limits))
+    for name in _FLAGS:
+        _set(request, name, node.flag(name))
 
 
 def _set(request: MessageRequest, name: str, value: float | None) -> None:
@@ -230,3 +233,19 @@ def _read_stream_options(node: Node, spelled: Spelled) -> bool:
     show: Any = options.flag("include_usage")
     spelled.extend(options.extras(OPENAI, "stream_options."))
     return show is True
+
+
+_Group = tuple[frozenset[str], Callable[[Node, MessageRequest, Spelled], None]]
+_GROUPS: tuple[_Group, ...] = (
+    (frozenset({"max_completion_tokens", "max_tokens", "stop"}), _read_limits),
+    (frozenset({*_NUMBERS, *_COUNTS, *_FLAGS}), _read_sampling),
+    (frozenset({"response_format", "verbosity", "modalities", "audio"}), _read_output),
+    (frozenset({"reasoning_effort", "thinking", "reasoning"}), _read_reasoning),
+    (
+        frozenset({
+            "service_tier", "safety_identifier", "user", "metadata", "prompt_cache_key", "prompt_cache_options",
+        }),
+        _read_envelope,
+    ),
+)  # fmt: skip
+"""The fields that are read together, and what reads them: most bodies hold few of them."""

@@ -91,12 +91,26 @@ def _index(node: Node) -> int:
 
 def _parts(node: Node, index: int) -> list[Part]:
     node.take("role")
-    parts = [*_reasoning(node), *_content(node)]
-    _add_to_text(node, parts)
+    parts = _reasoning(node) if node.has_any(_REASONING) else []
+    parts += _content(node)
+    if node.has_any(_TRIMMINGS):
+        _add_to_text(node, parts)
     refusal = node.text("refusal")
     if refusal:
         parts.append(Part(refusal=refusal))
-    parts.extend(_image(each) for each in node.nodes("images"))
+    if node.has_any(_RARE):
+        parts += _rare_parts(node, index)
+    return parts
+
+
+_REASONING = frozenset(REASONING_FIELDS)
+_TRIMMINGS = frozenset({"annotations", "extra_content"})
+_RARE = frozenset({"images", "tool_calls", "function_call", "audio"})
+
+
+def _rare_parts(node: Node, index: int) -> list[Part]:
+    """Images, calls, sound."""
+    parts = [_image(each) for each in node.nodes("images")]
     calls = [read_call(each, is_answer=True) for each in node.nodes("tool_calls")]
     legacy = node.node("function_call")
     if legacy is not None:
@@ -104,7 +118,7 @@ def _parts(node: Node, index: int) -> list[Part]:
         calls.append(Part(tool_call=call))
     for at, part in enumerate(calls):
         part.tool_call.id = part.tool_call.id or made_up_call_id(index, at)
-    parts.extend(calls)
+    parts += calls
     audio = node.node("audio")
     if audio is not None:
         media = Media(data=bytes_of(audio.text("data") or "", path=audio.at("data")))

@@ -24,9 +24,11 @@ from fluxrpc.v1.tool_pb2 import (
     ToolChoice,
 )
 
-__all__ = ["WEB_SEARCH", "read_tools"]
+__all__ = ["TOOL_FIELDS", "read_tools"]
 
 WEB_SEARCH = "web_search_options"
+TOOL_FIELDS = frozenset({"tools", "functions", WEB_SEARCH, "tool_choice", "function_call", "parallel_tool_calls"})
+"""The fields of a body that `read_tools` reads."""
 _PLACE_FIELDS = ("city", "region", "country", "timezone")
 
 

@@ -7,7 +7,7 @@ of the model demand (`is_own`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fluxrpc.protocols.base import Protocol
@@ -56,8 +56,10 @@ class Writing:
         """Whether a field of the body only spelt what the IR says otherwise."""
         return any(extra.key == SPELLING + key for extra in self.request.extras if extra.protocol == OPENAI)
 
-    def merge(self, fields: dict[str, Any], extras: Iterable[Extra], path: str) -> None:
+    def merge(self, fields: dict[str, Any], extras: Sequence[Extra], path: str) -> None:
         """Give a node its extras of this protocol back, and note the others."""
+        if not extras:
+            return
         merge_extras(fields, extras, OPENAI)
         self.notes.foreign_extras(extras, OPENAI, path)
 
