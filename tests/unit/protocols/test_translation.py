@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fluxrpc.errors import AnswerFault, AttemptError, InvalidRequest, NotExpressible, Outcome, ProviderError
@@ -98,7 +100,8 @@ def test_what_cannot_be_written_at_all_is_placed_in_the_callers_body(
 ) -> None:
     with pytest.raises(kind) as caught:
         World(words).bridge.wire(stream=False)
-    assert [(each.path, each.message) for each in caught.value.violations] == [("sayv.x", "no")]
+    refusal: Any = caught.value
+    assert [(each.path, each.message) for each in refusal.violations] == [("sayv.x", "no")]
 
 
 def test_many_losses_are_counted() -> None:

@@ -501,7 +501,8 @@ def test_odd_spellings_of_the_openapi_subset() -> None:
 def test_what_is_no_json_is_the_callers_mistake(schema: str) -> None:
     with pytest.raises((InvalidRequest, NotExpressible)) as caught:
         converted(schema, GEMINI_SCHEMA)
-    assert caught.value.violations[0].path == PATH
+    refusal: Any = caught.value
+    assert refusal.violations[0].path == PATH
 
 
 def test_large_schemas_are_converted_too() -> None:
