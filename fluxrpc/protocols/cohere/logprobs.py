@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.v1.part_pb2 import TokenLogprob
 
 __all__ = ["LogprobItem", "tokens_of", "written_items"]
@@ -26,12 +27,13 @@ class LogprobItem(msgspec.Struct):
 
 
 def tokens_of(item: LogprobItem) -> list[TokenLogprob]:
-    """The tokens of a piece."""
+    """The tokens of a piece. Half of a surrogate pair in its text is replaced: no other half follows here."""
     tokens = [TokenLogprob(logprob=logprob) for logprob in item.logprobs or ()]
     for token, token_id in zip(tokens, item.token_ids or (), strict=False):
         token.token_id = token_id
     for token in tokens[:1]:
-        token.token = item.text or ""
+        joiner = HalfJoiner()
+        token.token = joiner.feed(item.text or "") + joiner.close()
     return tokens
 
 

@@ -14,7 +14,7 @@ from fluxrpc.protocols.cohere.logprobs import LogprobItem, tokens_of
 from fluxrpc.protocols.cohere.read_messages import read_block, read_call
 from fluxrpc.protocols.cohere.usage import read_usage
 from fluxrpc.protocols.context import Context
-from fluxrpc.protocols.json_text import JsonFault
+from fluxrpc.protocols.json_text import JsonFault, without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.whole_answer import explain_answer, read_loosely, read_whole
@@ -31,6 +31,7 @@ _LOGPROBS: Final = msgspec.json.Decoder(list[LogprobItem])
 def read_response(body: bytes, context: Context, notes: Notes) -> MessageResponse:
     """See `Translator.read_response`. An answer that ended with ERROR or TIMEOUT is none."""
     del context, notes
+    body = without_halves(body)
     node = Node(read_whole(_ANSWER, body, error_of))
     try:
         return _read(node)

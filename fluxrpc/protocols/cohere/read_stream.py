@@ -19,7 +19,7 @@ from fluxrpc.protocols.cohere.logprobs import LogprobItem, tokens_of
 from fluxrpc.protocols.cohere.usage import read_usage
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.event_reader import EventReader
-from fluxrpc.protocols.json_text import JsonFault, decode_answer, decode_halves
+from fluxrpc.protocols.json_text import JsonFault, decode_answer, decode_halves, without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.stream_watch import DROP, PASS, REAL, REAL_LAST
 from fluxrpc.sse import Frame
@@ -82,6 +82,8 @@ class _End(msgspec.Struct):
 _EVENT: Final = msgspec.json.Decoder(_Event)
 _END: Final = msgspec.json.Decoder(_End)
 _NOTHING: Final = _Message()
+_GROWING: Final = frozenset({"tool-plan-delta", "tool-call-delta"})
+"""Besides `content-delta`."""
 _KINDS: Final = {"text": "text", "thinking": "reasoning"}
 _SHELLS: Final = {"text": Part(text=""), "reasoning": Part(reasoning=Reasoning())}
 _PLAN: Final = Part(text="", phase=TEXT_PHASE_PLAN)
@@ -129,6 +131,12 @@ class CohereEventReader(EventReader):
         return self._grow(event, content) if isinstance(content, _Content) else PASS
 
     def _take_other(self, kind: str, event: _Event, data: bytes) -> int:
+        """Only what grows may hold half of a surrogate pair."""
+        if kind not in _GROWING:
+            whole = without_halves(data)
+            if whole != data:
+                data, event = whole, decode_answer(_EVENT, whole)
+                kind = event.type or kind
         self.begin(MessageResponse(id=event.id or ""))
         if kind == "message-end":
             return self._end(data)

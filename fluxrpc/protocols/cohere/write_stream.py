@@ -142,8 +142,8 @@ class CohereEventWriter:
         if event.protocol != PROTOCOL_COHERE:
             self._notes.dropped("ANSWER_RAW_PART", "choices[0]")
             return
-        data = _one_line(event.data_json.encode())
-        frames.append(b"event: %b\ndata: %b\n\n" % (event.name.encode(), data))
+        name, data = (_one_line(text.encode()) for text in (event.name, event.data_json))
+        frames.append(b"event: %b\ndata: %b\n\n" % (name, data))
 
     # --- parts ---
 

@@ -143,10 +143,10 @@ def test_records_are_written_in_one_line() -> None:
     answer = MessageResponse()
     part = answer.choices.add().parts.add(text="a")
     part.citations.add().sources.add(kind=2, data_json='{\n"a":\r\n1}')
-    event = RawEvent(protocol=PROTOCOL_COHERE, name="debug", data_json='{"type":\n"debug"}')
+    event = RawEvent(protocol=PROTOCOL_COHERE, name="de\nbug", data_json='{"type":\n"de bug"}')
     found, _ = write([*events_of(answer), StreamEvent(raw=event)])
     assert found[3]["delta"]["message"]["citations"]["sources"][0]["document"] == {"a": 1}
-    assert found[-2] == {"type": "debug"}
+    assert found[-2] == {"type": "de bug"}
 
 
 ODD: list[tuple[str, list[Event], list[dict[str, Any]]]] = [
@@ -187,6 +187,23 @@ def test_what_is_not_known_is_carried() -> None:
     odd = [{"type": "debug", "prompt": "x"}, message("content-start", 0, content={"type": "new"})]
     found, _, _ = read([BEGIN, *odd, message("citation-start", 0, citations=CITATION), end()])
     assert [event.raw.name for event in found if event.HasField("raw")] == ["debug", "content-start", "citation-start"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "\ud800", "x": 1},
+        {**BEGIN, "id": "\ud800"},
+        message("tool-call-start", 0, tool_calls={"id": "\ud800", "function": {"name": "\ud800"}}),
+        message("citation-start", 0, citations={"text": "\ud800"}),
+        grown(0, "text", "a", logprobs={"text": "\ud800", "token_ids": [], "logprobs": [0]}),
+    ],
+)
+def test_halves_where_nothing_follows_are_replaced(event: Event) -> None:
+    events = [event, end()] if "id" in event else [BEGIN, start(0, "text"), event, end()]
+    found, batch, reader = read(b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in events))
+    assert (batch.ended, reader.malformed) == (True, 0)
+    assert "\ufffd" in str([MessageToDict(each) for each in found])
 
 
 @pytest.mark.parametrize(
