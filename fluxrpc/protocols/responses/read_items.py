@@ -165,10 +165,10 @@ def _image(reader: ContentReader, node: Node) -> list[pb.Part]:
 
 
 def _compaction(reader: ContentReader, node: Node) -> list[pb.Part]:
+    if not node.is_text("encrypted_content"):
+        return [whole_raw(node, "compaction")]
     part = pb.Part(item_id=node.text("id") or "", compaction=pb.Compaction())
-    encrypted = node.text("encrypted_content")
-    if encrypted is not None:
-        part.opaque.append(reader.state(OPAQUE_KIND_COMPACTION, encrypted))
+    part.opaque.append(reader.state(OPAQUE_KIND_COMPACTION, node.text("encrypted_content") or ""))
     part.extras.extend(reader.extras(node))
     return [part]
 

@@ -253,6 +253,8 @@ class AnswerWriter:
             item.setdefault("status", "completed")
         elif kind == "server_tool_call":
             item = items.hosted_item(part, result)
+            if result is not None and item is not None and part.server_tool_call.kind_raw not in items.HOSTED:
+                self.notes.dropped("ANSWER_SERVER_TOOLS", path, "results of another provider's search have no form")
         elif kind == "image" and part.image.data:
             item = items.image_item(part)
         elif kind == "compaction" and part.opaque:

@@ -16,7 +16,11 @@ from fluxrpc.v1 import part_pb2 as pb
 from fluxrpc.v1 import tool_pb2 as tool_pb
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES, Extra
 
-__all__ = ["call_item", "compaction_item", "hosted_item", "image_item", "merged", "reasoning_item", "texts"]
+__all__ = ["HOSTED", "call_item", "compaction_item", "hosted_item", "image_item", "merged", "reasoning_item", "texts"]
+
+
+HOSTED = HOSTED_CALLS
+"""Item types of the provider's own tools."""
 
 
 def texts(kind: str, found: list[str]) -> list[dict[str, str]]:

@@ -21,34 +21,34 @@ from tests.unit.protocols.responses.responses_ways import (
 Streamed = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(ANSWERS)
 def test_own_answer_is_written_as_it_was_read(answer: dict[str, Any]) -> None:
     assert write_answer(read_answer(answer), context_of()) == (answer, [])
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(STREAMS)
 def test_stream_makes_the_whole_answer(streamed: Streamed) -> None:
     answer, events = streamed
     assert gathered(frames_of(events)) == read_answer(answer)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(STREAMS, st.integers(1, 40))
 def test_cutting_of_bytes_changes_no_event(streamed: Streamed, step: int) -> None:
     frames = frames_of(streamed[1])
     assert read_stream(frames, step=step) == read_stream(frames)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(PLAIN_STREAMS)
 def test_own_stream_is_written_as_it_was_read(streamed: Streamed) -> None:
     events = streamed[1]
     assert write_stream(read_stream(frames_of(events)), context_of(stream=True)) == (events, [])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(STREAMS)
 def test_last_event_of_own_stream_repeats_the_answer(streamed: Streamed) -> None:
     answer, events = streamed
