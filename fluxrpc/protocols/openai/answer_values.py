@@ -16,7 +16,7 @@ from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.json_text import without_halves
 from fluxrpc.protocols.node import merge_extras
-from fluxrpc.protocols.openai.wire_fields import json_of
+from fluxrpc.protocols.openai.wire_fields import extras_of
 from fluxrpc.protocols.openai.words import OPENAI, SERVICE_TIER
 from fluxrpc.protocols.surrogates import HalfJoiner
 from fluxrpc.v1.part_pb2 import (
@@ -25,7 +25,6 @@ from fluxrpc.v1.part_pb2 import (
     CitationSource,
     TokenLogprob,
 )
-from fluxrpc.v1.protocol_pb2 import Extra
 from fluxrpc.v1.response_pb2 import MessageResponse
 
 __all__ = [
@@ -95,8 +94,7 @@ def _citation(record: dict[str, Any]) -> Citation:
     kind = record.get("type")
     details = record.get(URL_CITATION)
     if kind != URL_CITATION or not isinstance(details, dict):
-        extras = [Extra(protocol=OPENAI, key=key, value_json=json_of(value)) for key, value in record.items()]
-        return Citation(kind_raw=kind if isinstance(kind, str) else "", extras=extras)
+        return Citation(kind_raw=kind if isinstance(kind, str) else "", extras=extras_of(record))
     rest = dict(details)
     texts = {key: rest.pop(key) for key in ("title", "url") if isinstance(rest.get(key), str)}
     citation = Citation(sources=[CitationSource(kind=CITATION_SOURCE_KIND_URL, **texts)])
@@ -104,9 +102,7 @@ def _citation(record: dict[str, Any]) -> Citation:
     if type(start) is int and type(end) is int and 0 <= start <= end <= _UINT32_MAX:
         citation.start, citation.end = start, end
         del rest["start_index"], rest["end_index"]
-    citation.extras.extend(
-        Extra(protocol=OPENAI, key=f"{URL_CITATION}.{key}", value_json=json_of(value)) for key, value in rest.items()
-    )
+    citation.extras.extend(extras_of(rest, f"{URL_CITATION}."))
     return citation
 
 

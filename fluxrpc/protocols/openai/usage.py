@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from fluxrpc.protocols.counters import usage, whole
+from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
+from fluxrpc.protocols.openai.wire_fields import extras_of
 from fluxrpc.protocols.openai.words import MODALITY, OPENAI
-from fluxrpc.v1.protocol_pb2 import Extra
 from fluxrpc.v1.usage_pb2 import MODALITY_AUDIO, MODALITY_IMAGE, MODALITY_TEXT, ModalityTokens, Usage
 
 
@@ -82,9 +83,10 @@ def usage_of(value: Any) -> Usage | None:
     )
     found.input_modalities.extend(_modalities(prompt))
     found.output_modalities.extend(_modalities(completion))
-    found.extras.extend(_extras(value, _KNOWN | details.keys(), ""))
-    for key, inner in details.items():
-        found.extras.extend(_extras(inner, _KNOWN_DETAILS, f"{key}."))
+    found.extras.extend(extras_of({key: left for key, left in value.items() if key not in _KNOWN | details.keys()}))
+    for name, inner in details.items():
+        rest = {key: left for key, left in inner.items() if key not in _KNOWN_DETAILS}
+        found.extras.extend(extras_of(rest, f"{name}."))
     return found
 
 
@@ -103,13 +105,7 @@ def write_usage(known: Usage, notes: Notes) -> dict[str, Any]:
         written[_PROMPT] = prompt
     if completion:
         written[_COMPLETION] = completion
-    for extra in known.extras:
-        if extra.protocol == OPENAI:
-            *way, last = extra.key.split(".")
-            owner = written
-            for step in way:
-                owner = owner.setdefault(step, {})
-            owner.setdefault(last, msgspec.Raw(extra.value_json.encode()))
+    merge_extras(written, known.extras, OPENAI)
     if any(field.name in _UNSAYABLE for field, _ in known.ListFields()) or _has_foreign(known):
         notes.dropped("USAGE_DETAIL", "usage")
     return written
@@ -141,11 +137,3 @@ def _has_foreign(known: Usage) -> bool:
     return any(not MODALITY.say(count.modality) for count in modalities) or any(
         extra.protocol != OPENAI for extra in known.extras
     )
-
-
-def _extras(fields: Mapping[str, Any], known: frozenset[str], prefix: str) -> list[Extra]:
-    return [
-        Extra(protocol=OPENAI, key=prefix + key, value_json=msgspec.json.encode(value).decode())
-        for key, value in fields.items()
-        if key not in known and value is not None
-    ]

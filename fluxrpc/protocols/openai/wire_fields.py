@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from fluxrpc.protocols.node import Node, spelling
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.v1.protocol_pb2 import Extra
 
-__all__ = ["INT64", "UINT32", "Spelled", "bounded", "json_of", "required_text", "whole_part"]
+__all__ = ["INT64", "UINT32", "Spelled", "bounded", "extras_of", "json_of", "required_text", "whole_part"]
 
 INT64 = (-(2**63), 2**63 - 1)
 UINT32 = (0, 2**32 - 1)
@@ -50,6 +51,12 @@ def bounded(node: Node, key: str, limits: tuple[int, int]) -> int | None:
 def whole_part(node: Node, kind: str) -> str:
     """The text of an object whose `type` was read already."""
     return msgspec.json.encode({"type": kind, **msgspec.json.decode(node.rest(), type=dict[str, msgspec.Raw])}).decode()
+
+
+def extras_of(fields: Mapping[str, Any], prefix: str = "") -> list[Extra]:
+    """Decoded fields that nobody knows, as extras; null says nothing in an answer."""
+    left = {key: msgspec.Raw(msgspec.json.encode(value)) for key, value in fields.items() if value is not None}
+    return Node(left).extras(OPENAI, prefix)
 
 
 def json_of(value: Any) -> str:

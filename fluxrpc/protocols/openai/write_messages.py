@@ -166,7 +166,7 @@ def _result_texts(result: ToolResult, path: str, attached: list[Piece], writing:
         piece = piece_of(part, place, writing)
         if not isinstance(piece, dict):
             continue
-        if piece["type"] == "text":
+        if "text" in piece:
             texts.append(piece["text"])
             continue
         kind = _MEDIA_NAMES[str(part.WhichOneof("kind"))]
