@@ -10,7 +10,7 @@ import msgspec
 from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.gemini.finish import EXACT, written_reason
 from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
-from fluxrpc.protocols.gemini.write_media import written_args, written_media
+from fluxrpc.protocols.gemini.write_media import thought_text, written_args, written_media
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
@@ -99,7 +99,7 @@ def _document(part: Part, path: str, notes: Notes) -> WirePart:
 
 def _reasoning(part: Part, path: str, notes: Notes) -> WirePart:
     del path, notes
-    return {"text": part.reasoning.text or "\n\n".join(part.reasoning.summaries), "thought": True}
+    return {"text": thought_text(part.reasoning), "thought": True}
 
 
 def _compaction(part: Part, path: str, notes: Notes) -> WirePart:

@@ -1,4 +1,4 @@
-"""Media and call arguments as Gemini writes them, for requests and answers alike."""
+"""Media, thoughts and call arguments as Gemini writes them, for requests and answers alike."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 from fluxrpc.protocols.gemini.wire import DETAILS, as_object, inverse, quoted
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.undo import CUSTOM_INPUT
-from fluxrpc.v1.part_pb2 import Media, ToolCall
+from fluxrpc.v1.part_pb2 import Media, Reasoning, ToolCall
 
-__all__ = ["can_fetch", "written_args", "written_media", "written_resolution"]
+__all__ = ["can_fetch", "thought_text", "written_args", "written_media", "written_resolution"]
 
 # What Google fetches for sure: its own storage, the Files API, videos of YouTube. Other https depends on the model.
 _FETCHED = re.compile(
@@ -41,6 +41,11 @@ def written_media(media: Media, *, with_name: bool) -> dict[str, Any]:
 def written_resolution(media: Media) -> str:
     """The word for how closely to look; "" where nothing is said, or nothing that Gemini knows."""
     return _DETAIL_WORDS.get(media.detail, "")
+
+
+def thought_text(reasoning: Reasoning) -> str:
+    """All that is shown of a reasoning: Gemini has one text for it."""
+    return "\n\n".join(filter(None, (reasoning.text, *reasoning.summaries)))
 
 
 def written_args(call: ToolCall) -> tuple[msgspec.Raw, bool]:

@@ -11,7 +11,13 @@ from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.envelope import is_replayable
 from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
-from fluxrpc.protocols.gemini.write_media import can_fetch, written_args, written_media, written_resolution
+from fluxrpc.protocols.gemini.write_media import (
+    can_fetch,
+    thought_text,
+    written_args,
+    written_media,
+    written_resolution,
+)
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
@@ -90,8 +96,7 @@ class PartWriter:
         if not self.own and not any(map(self._is_ours, part.opaque)):
             self._notes.dropped("REASONING_HISTORY", path)
             return []
-        text = part.reasoning.text or "\n\n".join(part.reasoning.summaries)
-        return [{"text": text, "thought": True}]
+        return [{"text": thought_text(part.reasoning), "thought": True}]
 
     def tool_call(self, part: Part, path: str) -> list[WirePart]:
         """A call."""

@@ -26,7 +26,7 @@ from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.part_pb2 import Part
 from fluxrpc.v1.protocol_pb2 import Extra
 from fluxrpc.v1.response_pb2 import Finish, MessageResponse
-from fluxrpc.v1.stream_pb2 import PartDelta, PartStop, StreamEvent
+from fluxrpc.v1.stream_pb2 import PartDelta, PartStop, StreamEvent, SummaryDelta
 from fluxrpc.v1.usage_pb2 import Usage
 
 __all__ = ["GeminiEventWriter"]
@@ -54,6 +54,7 @@ class _Choice(msgspec.Struct):
     pieces: list[Any] = []
     """What came of a part that is held."""
     summary: int = -1
+    has_grown: bool = False
     texts: list[Offsets | None] = []
     measured: Offsets | None = None
     """Where the open text is measured."""
@@ -138,7 +139,8 @@ class GeminiEventWriter:
         part = Part()
         part.CopyFrom(shell)
         part.extras.extend(event.extras)
-        choice.part, choice.kind, choice.pieces, choice.summary = part, kind, [], -1
+        choice.part, choice.kind, choice.pieces = part, kind, []
+        choice.summary, choice.has_grown = -1, False
         choice.measured = Offsets() if kind in {"text", "refusal"} else None
         choice.texts.append(choice.measured)
         code = _APPROXIMATED.get(kind)
@@ -160,10 +162,7 @@ class GeminiEventWriter:
             else:
                 self._grow(choice, getattr(delta, kind), frames)
         elif kind == "summary":
-            number = delta.summary.summary_index
-            gap = "\n\n" if number != choice.summary and choice.summary >= 0 else ""
-            choice.summary = number
-            self._grow(choice, gap + delta.summary.text, frames)
+            self._take_summary(choice, delta.summary, frames)
         elif kind == "citation":
             choice.cited.append((delta.part_index, delta.citation))
         elif kind == "opaque":
@@ -174,6 +173,12 @@ class GeminiEventWriter:
             choice.pieces.append(getattr(delta, kind))
         elif delta.logprobs:
             self._grow(choice, "", frames, {"logprobsResult": written_logprobs(delta.logprobs)})
+
+    def _take_summary(self, choice: _Choice, summary: SummaryDelta, frames: list[bytes]) -> None:
+        if summary.text:
+            gap = "\n\n" if choice.has_grown and summary.summary_index != choice.summary else ""
+            choice.summary = summary.summary_index
+            self._grow(choice, gap + summary.text, frames)
 
     def _grow(self, choice: _Choice, text: str, frames: list[bytes], more: dict[str, Any] | None = None) -> None:
         """A frame with a piece of text, and with more fields of its candidate."""
@@ -186,6 +191,7 @@ class GeminiEventWriter:
             + b"}]"
             + self._tail
         )
+        choice.has_grown = True
         if choice.measured is not None:
             choice.measured.feed(text)
 

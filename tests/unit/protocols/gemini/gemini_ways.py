@@ -62,10 +62,10 @@ def asked(request: dict[str, Any], **options: Any) -> tuple[dict[str, Any], set[
     return write(context_of(request, **options))
 
 
-def answer(response: dict[str, Any], **options: Any) -> tuple[dict[str, Any], set[str]]:
-    """An answer of the IR, written as JSON, to a body and notes. It comes from another protocol."""
+def answer(response: dict[str, Any] | MessageResponse, **options: Any) -> tuple[dict[str, Any], set[str]]:
+    """An answer of the IR, perhaps written as JSON, to a body and notes. It comes from another protocol."""
     notes = Notes(GEMINI.fates)
-    message = ParseDict(response, MessageResponse())
+    message = response if isinstance(response, MessageResponse) else ParseDict(response, MessageResponse())
     context = context_of(caller=Protocol.GEMINI, **{"target": Protocol.OPENAI, **options})
     return json.loads(GEMINI.write_response(message, context, notes)), said(notes)
 

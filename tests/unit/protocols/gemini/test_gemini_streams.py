@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluxrpc.errors import AnswerFault, ProviderError
-from fluxrpc.ir.accumulate import accumulate
 from fluxrpc.ir.events import events_of
 from fluxrpc.protocols.base import Protocol, StreamOptions
 from fluxrpc.protocols.gemini.offsets import Offsets
@@ -20,8 +18,10 @@ from fluxrpc.v1.part_pb2 import Part
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_GEMINI, PROTOCOL_OPENAI
 from fluxrpc.v1.response_pb2 import MessageResponse
 from fluxrpc.v1.stream_pb2 import RawEvent, StreamEvent
+from tests.support.ir_answers import answers
 from tests.unit.protocols.gemini.gemini_ways import (
     GEMINI,
+    answer,
     context_of,
     events_of_frames,
     frames_of,
@@ -245,7 +245,7 @@ WHOLE = ParseDict(
         "id": "x", "model": "m", "extras": [{"protocol": "PROTOCOL_OPENAI", "key": "x", "valueJson": "1"}],
         "choices": [{
             "parts": [
-                {"reasoning": {"summaries": ["a", "b"]}},
+                {"reasoning": {"summaries": ["", "a", "b"]}},
                 {"refusal": "no"},
                 {"compaction": {"text": "c"}},
                 {"text": "Köln", "phase": "TEXT_PHASE_PLAN", "logprobs": [{"token": "K", "logprob": -1}],
@@ -328,14 +328,31 @@ def test_deltas_of_every_kind() -> None:
     assert notes == {"DROPPED ANSWER_AUDIO choices[0].parts[0].audio.transcript", "DROPPED ANSWER_EXTRA event"}
 
 
-def test_written_and_read_again() -> None:
-    """Each way of writing an answer, as a whole and as a stream, reads as the same answer."""
-    frames, _ = frames_of(events_of(WHOLE))
-    streamed = accumulate(events_of_frames(sse(*frames)))
-    whole = {**frames[-1], "candidates": [{**frames[-1]["candidates"][0], "content": {"role": "model", "parts": [
-        part for frame in frames for part in frame["candidates"][0]["content"]["parts"]]}}]}  # fmt: skip
-    texts = [part.text for part in read_answer(json.loads(json.dumps(whole))).choices[0].parts if part.text]
-    assert "".join(texts) == "".join(part.text for part in streamed.choices[0].parts) == "noKöln"
+def _meaning(response: MessageResponse) -> Any:
+    """What is said, called and how it ended, however it is cut into parts."""
+    return [
+        (
+            "".join(part.text for part in choice.parts),
+            "".join(part.reasoning.text for part in choice.parts),
+            [
+                (part.tool_call.name, part.tool_call.arguments_json)
+                for part in choice.parts
+                if part.HasField("tool_call")
+            ],
+            choice.finish.raw,
+        )
+        for choice in response.choices
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(answers())
+def test_any_answer_says_the_same_whole_and_streamed(response: MessageResponse) -> None:
+    body, _ = answer(response)
+    frames, _ = frames_of(events_of(response))
+    assert body.get("candidates", []) != [] or response.choices == []
+    if response.choices:
+        assert _meaning(gathered(*frames)) == _meaning(read_answer(body))
 
 
 # --- places in a text ---
