@@ -241,7 +241,7 @@ class AnthropicEventReader(EventReader):
         text = getattr(delta, field)
         if delta.encrypted_content:
             self.add_opaque(0, self._source.state(delta.encrypted_content, OPAQUE_KIND_COMPACTION))
-        if not text:
+        if not text or not self._grows:  # what a block that is not known grows by is not known either
             return PASS
         if grows != self._grows:
             raise JsonFault("a delta of another kind than its block")

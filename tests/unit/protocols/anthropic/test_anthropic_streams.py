@@ -244,6 +244,8 @@ def test_a_delta_of_another_kind_is_malformed() -> None:
     batch, reader = feed(start(), *block(0, TEXT, think("no"), grow("a")))
     assert reader.malformed == 1
     assert batch.real
+    _, reader = feed(start(), *block(0, {"type": "new"}, grow("a")))
+    assert reader.malformed == 0
 
 
 def test_counts_are_cumulative_and_omitted_ones_stay() -> None:
