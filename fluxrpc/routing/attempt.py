@@ -22,8 +22,10 @@ from fluxrpc.routing.options import CallOptions
 from fluxrpc.routing.outgoing import HeaderList, outgoing
 from fluxrpc.routing.route import Route
 from fluxrpc.routing.time_limit import TimeLimits
+from fluxrpc.routing.trace import malformed_notes
 from fluxrpc.upstream.exchange import Exchange, OutgoingRequest
 from fluxrpc.upstream.pool import TransportPool
+from fluxrpc.v1.outcome_pb2 import TranslationNote
 
 # An error body is read for its code and message; what is longer says nothing more.
 _MAX_ERROR_BYTES = 1024 * 1024
@@ -37,8 +39,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     answer: Answer
     http_status: int
     headers: HeaderList
-    malformed: int = 0
-    """Events of a gathered stream that were left out because they were broken."""
+    notes: tuple[TranslationNote, ...]
+    """What reading the answer changed, and what of it was broken."""
 
 
 class Attempter:
@@ -66,14 +68,13 @@ class Attempter:
     async def _ask(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> Reply:
         limits = route.desc.limits
         exchange = await self._send(route, target, bridge, options, stream=route.desc.streams_only)
-        malformed = 0
         try:
             if not _is_success(exchange):
                 await self._raise_error(exchange, bridge)
-            if _is_event_stream(exchange):
+            if exchange.headers.get("content-type", "").startswith("text/event-stream"):
                 gatherer = bridge.gatherer(StreamOptions(max_event_bytes=limits.max_event_bytes))
                 answer = await gather_answer(exchange, gatherer, limits)
-                malformed = gatherer.malformed
+                notes = (*answer.notes, *malformed_notes(gatherer.malformed))
                 exchange.finish()
             else:
                 body = await exchange.read(limits.max_answer_bytes)
@@ -81,13 +82,14 @@ class Attempter:
                     answer = bridge.read_answer(body)
                 else:
                     answer = await asyncio.to_thread(bridge.read_answer, body)
+                notes = answer.notes
         except AttemptError as error:
             error.http_status = exchange.status
             raise
         finally:
             exchange.close()
         headers = visible_headers(exchange.headers)
-        return Reply(answer=answer, http_status=exchange.status, headers=headers, malformed=malformed)
+        return Reply(answer=answer, http_status=exchange.status, headers=headers, notes=notes)
 
     async def open(self, route: Route, target: Protocol, bridge: Bridge, options: CallOptions) -> LiveStream:
         """A streaming attempt up to its first real event. The stream that comes back must be closed.
@@ -165,10 +167,6 @@ def _attempt_timeout() -> SilenceFault:
 
 def _first_token_timeout() -> SilenceFault:
     return SilenceFault("first token timeout")
-
-
-def _is_event_stream(exchange: Exchange) -> bool:
-    return exchange.headers.get("content-type", "").startswith("text/event-stream")
 
 
 def _is_json(exchange: Exchange) -> bool:

@@ -38,15 +38,17 @@ from fluxrpc.routing.run import Run, Started
 from fluxrpc.routing.service_endpoint import Account
 from fluxrpc.routing.table import RouteTable
 from fluxrpc.routing.time_limit import TimeLimits
+from fluxrpc.routing.trace import malformed_notes
 from fluxrpc.telemetry.hooks import Hooks
 from fluxrpc.upstream.media_fetch import FetchSettings, MediaFetcher
 from fluxrpc.upstream.pool import TransportPool
-from fluxrpc.v1.outcome_pb2 import NOTE_ACTION_DROPPED, Attempt, TranslationNote
+from fluxrpc.v1.outcome_pb2 import Attempt, TranslationNote
 from fluxrpc.v1.response_pb2 import Finish
 from fluxrpc.v1.usage_pb2 import Usage
 
 MAX_ATTEMPTS = 4
 _T = TypeVar("_T")
+Notes = tuple[TranslationNote, ...]
 _NO_OPTIONS = CallOptions()
 _Attempt = Callable[["Run", "Next", RoutePermit, "Started", CallOptions], Awaitable[_T]]
 
@@ -182,7 +184,8 @@ class Router:
                     yield batch
                 del batch  # not kept while the next one is awaited
             completed = running.complete(run)
-            self._told(run, running.step, completed.notes)
+            if completed.notes:
+                self._count(run, running.step, completed.notes)
             yield completed
         except AttemptError as error:
             raise running.break_off(run, error, is_late=alarm.rang) from error
@@ -255,17 +258,21 @@ class Router:
                 raise
 
     async def _ask(self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions) -> Result:
-        if step.target_protocol is run.table.caller_protocol:  # the usual case, and the quick one
+        noted: Notes = ()
+        if step.target_protocol is run.caller_protocol:  # the usual case, and the quick one
             bridge = run.bridge(step.route, step.target_protocol)
         else:
             bridge = await run.written_bridge(step.route, step.target_protocol, stream=step.route.desc.streams_only)
-        options, notes = _crossing(run, step, options)
+            options, noted = _crossing(run, step, options)
         reply: Reply = await self._attempter.ask(step.route, step.target_protocol, bridge, options)
         answer = reply.answer
         outcome = Outcome.REFUSED if answer.refused else Outcome.OK
         permit.settle(outcome)
         permit.release()
         run.succeed(started, outcome, http_status=reply.http_status, usage=answer.usage)
+        notes = (*noted, *bridge.notes, *reply.notes)
+        if notes:
+            self._count(run, step, notes)
         return Result(
             route=step.route,
             target_protocol=step.target_protocol,
@@ -273,31 +280,31 @@ class Router:
             headers=reply.headers,
             usage=answer.usage,
             attempts=tuple(run.attempts),
-            notes=self._told(run, step, (*notes, *bridge.notes, *answer.notes, *_malformed_note(reply.malformed))),
+            notes=notes,
         )
 
     async def _begin(
         self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions
     ) -> _Running:
-        if step.target_protocol is run.table.caller_protocol:  # the usual case, and the quick one
+        noted: Notes = ()
+        if step.target_protocol is run.caller_protocol:  # the usual case, and the quick one
             bridge = run.bridge(step.route, step.target_protocol)
         else:
             bridge = await run.written_bridge(step.route, step.target_protocol, stream=True)
-        options, notes = _crossing(run, step, options)
+            options, noted = _crossing(run, step, options)
         live = await self._attempter.open(step.route, step.target_protocol, bridge, options)
         permit.settle(Outcome.OK)
         seconds = self._clock() - started.at
         step.route.health.first_token_seconds.add(seconds)
         self._hooks.stream_committed(step.route.desc.name, seconds)
-        return _Running(
-            step=step, permit=permit, started=started, live=live, notes=self._told(run, step, (*notes, *bridge.notes))
-        )
-
-    def _told(self, run: Run, step: Next, notes: tuple[TranslationNote, ...]) -> tuple[TranslationNote, ...]:
-        """`notes`, counted as they are told."""
+        notes = (*noted, *bridge.notes)
         if notes:
-            self._hooks.notes_made(run.table.caller_protocol, step.target_protocol, [note.code for note in notes])
-        return notes
+            self._count(run, step, notes)
+        return _Running(step=step, permit=permit, started=started, live=live, notes=notes)
+
+    def _count(self, run: Run, step: Next, notes: Notes) -> None:
+        """The caller is told of them."""
+        self._hooks.notes_made(run.caller_protocol, step.target_protocol, [note.code for note in notes])
 
 
 class _Running(Struct, kw_only=True):
@@ -328,7 +335,7 @@ class _Running(Struct, kw_only=True):
             usage=watch.usage,
             finishes=tuple(watch.finishes),
             attempts=tuple(run.attempts),
-            notes=(*watch.notes, *_malformed_note(watch.malformed)),
+            notes=(*watch.notes, *malformed_notes(watch.malformed)),
         )
 
     def break_off(self, run: Run, error: AttemptError, *, is_late: bool) -> RoutingError:
@@ -365,20 +372,12 @@ class _Alarm:
             self._handle.cancel()
 
 
-def _malformed_note(count: int) -> tuple[TranslationNote, ...]:
-    """Broken events of the provider are never passed on; the caller learns that there were some."""
-    if not count:
-        return ()
-    reason = f"{count} malformed event{'s' if count > 1 else ''} of the provider were left out"
-    return (TranslationNote(action=NOTE_ACTION_DROPPED, code="MALFORMED_EVENT", reason=reason),)
-
-
-def _crossing(run: Run, step: Next, options: CallOptions) -> tuple[CallOptions, tuple[TranslationNote, ...]]:
+def _crossing(run: Run, step: Next, options: CallOptions) -> tuple[CallOptions, Notes]:
     """The options for a route that may speak another protocol than the caller, and notes on what was done for that."""
     fetched = run.inlining_notes(step.target_protocol)
     if not options.headers:
         return options, fetched
-    headers, notes = crossing(options.headers, run.table.caller_protocol, step.target_protocol)
+    headers, notes = crossing(options.headers, run.caller_protocol, step.target_protocol)
     return (replace(options, headers=headers) if notes else options), (*notes, *fetched)
 
 

@@ -63,6 +63,7 @@ class Run:
         "_tried",
         "_wall_clock",
         "attempts",
+        "caller_protocol",
         "request",
     )
 
@@ -80,6 +81,7 @@ class Run:
         """`strict`: routes that cannot say the whole request are passed over."""
         self.request: CallerRequest | None = request
         self.attempts: list[Attempt] = []
+        self.caller_protocol = plan.table.caller_protocol
         self._plan = plan
         self._clock = clock
         self._wall_clock = wall_clock

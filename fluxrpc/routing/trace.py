@@ -10,7 +10,7 @@ import re
 from fluxrpc.errors import AttemptError, Outcome
 from fluxrpc.resilience.blame import Blame
 from fluxrpc.v1 import outcome_pb2 as wire
-from fluxrpc.v1.outcome_pb2 import Attempt
+from fluxrpc.v1.outcome_pb2 import Attempt, TranslationNote
 from fluxrpc.v1.usage_pb2 import Usage
 
 _OUTCOMES = {outcome: wire.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -58,3 +58,11 @@ def passed_over_record(route: str, *, at: float, reason: str) -> Attempt:
 def reason_word(detail: str) -> str:
     """A detail as the contract writes reasons: `connect timeout` is `CONNECT_TIMEOUT`."""
     return _NOT_WORD.sub("_", detail.upper()).strip("_")[:64]
+
+
+def malformed_notes(count: int) -> tuple[TranslationNote, ...]:
+    """Broken events of the provider are never passed on; the caller learns that there were some."""
+    if not count:
+        return ()
+    reason = f"{count} malformed event{'s' if count > 1 else ''} of the provider were left out"
+    return (TranslationNote(action=wire.NOTE_ACTION_DROPPED, code="MALFORMED_EVENT", reason=reason),)

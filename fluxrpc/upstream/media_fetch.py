@@ -54,18 +54,15 @@ class MediaFetcher:
 
     def __init__(self, settings: FetchSettings | None = None, *, is_allowed: AddressCheck = is_public) -> None:
         """Without settings it is off."""
-        self._settings = settings
+        self.configure(settings)
         self._is_allowed = is_allowed
         self._session: aiohttp.ClientSession | None = None
-
-    @property
-    def is_on(self) -> bool:
-        """Whether it may fetch at all."""
-        return self._settings is not None
 
     def configure(self, settings: FetchSettings | None) -> None:
         """Other limits, for what is fetched from now on; None turns it off."""
         self._settings = settings
+        self.is_on = settings is not None
+        """Whether it may fetch at all."""
 
     async def fetch(self, url: str) -> Fetched:
         """The bytes behind a URL and their media type.
