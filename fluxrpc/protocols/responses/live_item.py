@@ -75,13 +75,13 @@ class LiveItem:
 
     def add_citation(self, citation: pb.Citation, *, content: int) -> None:
         """One more citation of a piece of content."""
-        if self._is_ready("text", content):
+        if content == self._content and self._shell is not None and self._shell.HasField("text"):
             self._count(_CITATIONS, 1)
             self._reader.add_citation(0, citation)
 
     def add_logprobs(self, logprobs: Any) -> None:
         """Probabilities of what came last."""
-        if self._shell is not None:
+        if self._shell is not None and self._shell.WhichOneof("kind") in _SAID:
             self._reader.add_logprobs(0, read_logprobs(msgspec.json.encode(logprobs).decode()))
             self._count(_LOGPROBS, 1)
 
