@@ -259,7 +259,7 @@ class Router:
 
     async def _ask(self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions) -> Result:
         noted: Notes = ()
-        if step.target_protocol is run.caller_protocol:  # the usual case, and the quick one
+        if step.target_protocol is run.untouched:  # the usual case, and the quick one
             bridge = run.bridge(step.route, step.target_protocol)
         else:
             bridge = await run.written_bridge(step.route, step.target_protocol, stream=step.route.desc.streams_only)
@@ -287,7 +287,7 @@ class Router:
         self, run: Run, step: Next, permit: RoutePermit, started: Started, options: CallOptions
     ) -> _Running:
         noted: Notes = ()
-        if step.target_protocol is run.caller_protocol:  # the usual case, and the quick one
+        if step.target_protocol is run.untouched:  # the usual case, and the quick one
             bridge = run.bridge(step.route, step.target_protocol)
         else:
             bridge = await run.written_bridge(step.route, step.target_protocol, stream=True)

@@ -65,6 +65,7 @@ class Run:
         "attempts",
         "caller_protocol",
         "request",
+        "untouched",
     )
 
     def __init__(
@@ -82,6 +83,8 @@ class Run:
         self.request: CallerRequest | None = request
         self.attempts: list[Attempt] = []
         self.caller_protocol = plan.table.caller_protocol
+        self.untouched = None if strict else plan.table.caller_protocol
+        """The protocol whose routes get the request as it is, unread; None: there is none."""
         self._plan = plan
         self._clock = clock
         self._wall_clock = wall_clock

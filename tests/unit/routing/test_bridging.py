@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fluxrpc.errors import NotExpressible
+from fluxrpc.errors import InvalidRequest, NotExpressible
 from fluxrpc.protocols import gates
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import CallerRequest, read_request
@@ -73,6 +73,13 @@ def test_bodies_of_the_same_protocol_are_judged_too() -> None:
     blind = route_of(capabilities=ModelCapabilities(vision=False))
     with pytest.raises(NotExpressible):
         bridge_to(read_request(Protocol.OPENAI, body), blind, Protocol.OPENAI, wall_clock=float, strict=True)
+
+
+def test_a_body_that_passes_as_it_is_is_judged_by_its_provider() -> None:
+    request = read_request(Protocol.OPENAI, b'{"messages":[{"role":"user","content":7}]}')
+    bridge_to(request, route_of(), Protocol.OPENAI, wall_clock=float, strict=True)
+    with pytest.raises(InvalidRequest):
+        bridge_to(request, route_of(), Protocol.ANTHROPIC, wall_clock=float, strict=True)
 
 
 @pytest.mark.parametrize(("size", "is_long"), [(1000, False), (300_000, True)])
