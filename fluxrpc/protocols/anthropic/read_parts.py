@@ -20,6 +20,7 @@ from fluxrpc.v1.message_pb2 import Tool
 from fluxrpc.v1.part_pb2 import Media, Part
 from fluxrpc.v1.protocol_pb2 import (
     OPAQUE_KIND_COMPACTION,
+    OPAQUE_KIND_ENCRYPTED_REASONING,
     OPAQUE_KIND_REDACTED_REASONING,
     OPAQUE_KIND_SIGNATURE,
     Extra,
@@ -116,10 +117,14 @@ def _text(node: Node, part: Part, source: Source) -> None:
 
 
 def _thinking(node: Node, part: Part, source: Source) -> None:
-    part.reasoning.text = node.text("thinking") or ""
+    text = node.text("thinking") or ""
     signature = node.text("signature")
     if signature:
         part.opaque.append(source.state(signature, OPAQUE_KIND_SIGNATURE))
+    if text and any(state.kind == OPAQUE_KIND_ENCRYPTED_REASONING for state in part.opaque):
+        part.reasoning.summaries.append(text)  # who encrypts the reasoning shows summaries of it
+    else:
+        part.reasoning.text = text
 
 
 def _redacted(node: Node, part: Part, source: Source) -> None:

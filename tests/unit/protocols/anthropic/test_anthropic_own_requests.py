@@ -477,3 +477,12 @@ def test_signatures_of_gemini_go_back_to_what_they_sign() -> None:
         "dropped REASONING_STATE messages[0].parts[3].opaque",
         "dropped REASONING_HISTORY messages[0].parts[4]",
     ]
+
+
+def test_summaries_of_encrypted_reasoning_come_back_as_such() -> None:
+    sealed = {"type": "thinking", "thinking": "a", "signature": "gw1.responses.s.m.encrypted_reasoning.QUJD"}
+    body = HELLO | {"messages": [{"role": "assistant", "content": [sealed, sealed | {"thinking": ""}]}]}
+    first, second = ANTHROPIC.read_request(json.dumps(body).encode()).message.messages[0].parts
+    assert (list(first.reasoning.summaries), first.reasoning.text, first.opaque[0].value) == (["a"], "", b"ABC")
+    assert second.HasField("reasoning")
+    assert not second.reasoning.summaries
