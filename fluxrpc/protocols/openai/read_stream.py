@@ -113,6 +113,8 @@ class OpenAIEventReader(EventReader):
         super().__init__(options, context)
         self._calls: dict[int, _Calls] = {}
         self._has_halves = False
+        self._early: list[StreamEvent] = []
+        """What came before the answer had a name: Azure opens with its filters' word on the prompt."""
 
     def error_of(self, text: bytes) -> ProviderError:
         """An in-band error."""
@@ -127,7 +129,7 @@ class OpenAIEventReader(EventReader):
         if chunk.error:
             raise error_of(data)
         self._has_halves = b"\\u" in data and without_halves(data) != data
-        if not self.has_begun:
+        if not self.has_begun and (chunk.choices or chunk.id or chunk.model or chunk.usage):
             self._begin_answer(chunk)
         step = PASS
         if chunk.choices:
@@ -148,6 +150,9 @@ class OpenAIEventReader(EventReader):
             value = json_of(self._whole(chunk.system_fingerprint))
             head.extras.append(Extra(protocol=OPENAI, key="system_fingerprint", value_json=value))
         self.begin(head)
+        for event in self._early:
+            self.emit(event)
+        self._early = []
 
     def _whole(self, value: Any) -> Any:
         """A value without halves of surrogate pairs: only text that grows may hold them."""
@@ -157,7 +162,11 @@ class OpenAIEventReader(EventReader):
         """A chunk without choices and usage: moderation, Azure's filters of the prompt."""
         fields = _FIELDS.decode(without_halves(data))
         if any(value is not None for key, value in fields.items() if key not in _COMMON_FIELDS):
-            self.emit(StreamEvent(raw=RawEvent(protocol=OPENAI, data_json=json_of(fields))))
+            event = StreamEvent(raw=RawEvent(protocol=OPENAI, data_json=json_of(fields)))
+            if self.has_begun:
+                self.emit(event)
+            else:
+                self._early.append(event)
 
     def _take_choice(self, choice: _Choice) -> int:
         index = choice.index

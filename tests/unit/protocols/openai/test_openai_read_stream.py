@@ -274,8 +274,12 @@ def test_events_that_only_this_protocol_has() -> None:
         b'data: {"choices":[],"obfuscation":"x","object":"y"}\n\n',
         chunk({"content": "x"}, "stop"),
     )
-    [raw] = [event.raw for event in events if event.HasField("raw")]
-    assert json.loads(raw.data_json)["prompt_filter_results"] == [{"x": "\ufffd"}]
+    assert events[0].response_start.model == "m"
+    assert json.loads(events[1].raw.data_json)["prompt_filter_results"] == [{"x": "\ufffd"}]
+    late = read_events(chunk({"content": "x"}), b'data: {"choices":[],"moderation":{}}\n\n', chunk({}, "stop"))
+    assert [json.loads(event.raw.data_json) for event in late if event.HasField("raw")] == [
+        {"choices": [], "moderation": {}}
+    ]
 
 
 def test_halves_of_pairs_outside_of_text_are_replaced() -> None:
