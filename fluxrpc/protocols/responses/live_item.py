@@ -182,7 +182,7 @@ class LiveItem:
         self._count(("summary", index), len(text))
         if text:
             self._reader.add_summary(0, index, text)
-        elif index == self._counts.get(_SUMMARIES, 0):
+        else:  # a summary of no text
             event = StreamEvent()
             event.part_delta.part_index = self._reader.part_index(0)
             event.part_delta.summary.summary_index = index

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-from fluxrpc.protocols.json_text import JsonFault
 from fluxrpc.protocols.node import Node, spelling
 from fluxrpc.protocols.notes import Places
 from fluxrpc.protocols.responses.read_content import ContentReader, whole_raw
@@ -174,10 +173,7 @@ def _role(item: Node) -> str:
 def _peeked(item: Node, key: str) -> str:
     if not item.is_text(key):
         raise item.fault(key, "a string")
-    try:
-        return str(msgspec.json.decode(item.peek(key)))
-    except msgspec.DecodeError:
-        raise JsonFault("a string is expected", path=item.at(key)) from None
+    return str(msgspec.json.decode(item.peek(key)))
 
 
 def _head(item: Node) -> str | None:

@@ -118,10 +118,7 @@ def usage_of(found: Response) -> Usage | None:
     usage = found.counts
     if usage is None:
         return None
-    try:
-        node = Node.root(bytes(found.usage))
-    except JsonFault:
-        return usage
+    node = Node.root(bytes(found.usage))
     for key in _COUNTERS:
         node.take(key)
     usage.extras.extend(extra(each.key, each.value_json) for each in node.extras(PROTOCOL_RESPONSES, nulls=False))

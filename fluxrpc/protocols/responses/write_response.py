@@ -58,7 +58,7 @@ def _output(writer: AnswerWriter, parts: Sequence[Part], status: str) -> list[An
         part, path = parts[at], f"choices[0].parts[{at}]"
         end = at + 1
         if belongs_to_message(part):
-            while end < len(parts) and belongs_to_message(parts[end]) and is_same_message(part, parts[end]):
+            while end < len(parts) and belongs_to_message(parts[end]) and is_same_message(parts[end - 1], parts[end]):
                 end += 1
             item_id = part.item_id or writer.made_up_id("message", len(output))
             is_cut = status == "incomplete" and end == len(parts)

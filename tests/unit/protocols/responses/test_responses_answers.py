@@ -180,6 +180,11 @@ def test_odd_values_do_no_harm() -> None:
     (part,) = response.choices[0].parts
     assert [citation.HasField("start") for citation in part.citations] == [False, False]
     assert not part.logprobs
+    call = {"type": "function_call", "id": "fc", "name": "f"}
+    (part,) = read_answer(_ANSWER | {"output": [call]}, _TO_CHAT).choices[0].parts
+    assert (part.tool_call.id, part.tool_call.WhichOneof("input")) == ("fc", None)
+    half = _ANSWER | {"usage": {"input_tokens": 1, "odd": "\ud800"}}
+    assert read_answer(half, _TO_CHAT).usage.input_tokens == 1
     assert read_answer(_ANSWER | {"usage": {"input_tokens": 1}}, _TO_CHAT).usage.input_tokens == 1
 
 
@@ -284,7 +289,12 @@ _PARTS: list[tuple[list[Part], list[dict[str, Any]], list[str]]] = [
         [],
     ),
     (
-        [Part(text="a"), Part(text="b", opaque=[_SIGNATURE]), Part(text="c", phase=part_pb.TEXT_PHASE_PLAN)],
+        [
+            Part(text="a"),
+            Part(text="b", opaque=[_SIGNATURE]),
+            Part(text="c"),
+            Part(text="d", phase=part_pb.TEXT_PHASE_PLAN),
+        ],
         [
             {
                 "type": "message",
@@ -304,8 +314,15 @@ _PARTS: list[tuple[list[Part], list[dict[str, Any]], list[str]]] = [
                 "status": "completed",
                 "content": [{"type": "output_text", "text": "c", "annotations": []}],
             },
+            {
+                "type": "message",
+                "id": "msg_gw_3",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": "d", "annotations": []}],
+            },
         ],
-        ["APPROXIMATED TEXT_PHASE choices[0].parts[2].phase"],
+        ["APPROXIMATED TEXT_PHASE choices[0].parts[3].phase"],
     ),
     (
         [

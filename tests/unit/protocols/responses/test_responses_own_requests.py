@@ -29,6 +29,7 @@ _MARK = {"mode": "explicit", "ttl": "12h"}
 _CONTENT = [
     {"type": "input_text", "text": "Q", "prompt_cache_breakpoint": _MARK},
     {"type": "input_text", "text": "Q", "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "9h"}},
+    {"type": "input_text", "text": "Q", "prompt_cache_breakpoint": {"mode": "explicit"}},
     {"type": "input_image", "image_url": "https://x.test/a.png", "detail": "low"},
     {"type": "input_image", "image_url": "data:image/png;base64,QUJD"},
     {"type": "input_image", "file_id": "file-1", "detail": "huge"},
@@ -69,6 +70,7 @@ _SAID = [
         ],
     },
     {"type": "refusal", "refusal": "No."},
+    {"type": "input_text", "text": "A"},
     {"type": "output_novelty", "data": 1},
 ]
 _ITEMS: list[dict[str, Any]] = [
@@ -158,6 +160,7 @@ _TOOLS = [
         "external_web_access": False,
     },
     {"type": "web_search_preview", "filters": {}},
+    {"type": "web_search_2025_08_26"},
     {"type": "file_search", "vector_store_ids": ["v"]},
     {"type": "shell"},
     {"type": "novel_tool", "config": 1},
@@ -311,6 +314,11 @@ def test_wrong_types_are_named_with_their_path(body: dict[str, Any], path: str, 
         read(body)
     assert caught.value.path == path
     assert message in str(caught.value)
+
+
+def test_a_result_without_output_is_an_empty_one() -> None:
+    request = read({"input": [{"type": "function_call_output", "call_id": "c"}]})
+    assert request.messages[0].parts[0].tool_result.WhichOneof("output") is None
 
 
 def test_half_of_a_pair_in_a_type_is_a_fault() -> None:

@@ -357,6 +357,16 @@ def test_tools(tool: Tool, written: dict[str, Any] | None, notes: list[str]) -> 
     assert said == notes
 
 
+def test_a_narrowed_tool_is_remembered() -> None:
+    function = tool_pb.FunctionTool(name="f", parameters_json=_SCHEMA, strict=True)
+    request = MessageRequest(messages=[_HI], tools=[Tool(function=function)])
+    context = context_of(request, caller=Protocol.OPENAI)
+    body, _ = write(request, context)
+    assert body["tools"][0]["strict"] is True
+    assert body["tools"][0]["parameters"]["required"] == ["a"]
+    assert set(context.narrowed_tools) == {"f"}
+
+
 def test_typed_callers_may_name_tools_of_the_provider() -> None:
     tools = [
         Tool(server=tool_pb.ServerTool(kind=tool_pb.SERVER_TOOL_KIND_FILE_SEARCH, kind_raw="file_search")),

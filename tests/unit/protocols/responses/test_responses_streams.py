@@ -170,6 +170,32 @@ _STREAMS: dict[str, tuple[list[Event], list[Part]]] = {
         ],
         [Part(reasoning=Reasoning(text="t"), item_id="rs")],
     ),
+    "citations that the item alone tells": (
+        [
+            _added(0, **_MESSAGE),
+            _text("a"),
+            _done(0, **_MESSAGE, content=[_piece("a", annotations=[{"type": "file_path", "file_id": "f"}])]),
+        ],
+        [
+            Part(
+                text="a",
+                item_id="msg",
+                citations=[
+                    Citation(
+                        kind_raw="file_path",
+                        sources=[CitationSource(kind=part_pb.CITATION_SOURCE_KIND_FILE, file_id="f")],
+                    )
+                ],
+            )
+        ],
+    ),
+    "summaries that the item takes back": (
+        [
+            _event("reasoning_summary_text.delta", summary_index=0, delta="s", item_id="rs"),
+            _done(0, type="reasoning", id="rs", summary=[]),
+        ],
+        [Part(reasoning=Reasoning(), item_id="rs")],
+    ),
     "nothing to be said": (
         [
             _text(""),
@@ -236,6 +262,11 @@ def test_probabilities_and_citations_on_their_way() -> None:
 
 def test_probabilities_of_nothing_are_left_out() -> None:
     assert _parts(_event("function_call_arguments.delta", delta="x", logprobs=[{"token": "a"}])) == []
+
+
+def test_a_stream_that_does_not_say_that_it_begins() -> None:
+    response = gathered(frames_of([_text("a"), _COMPLETED]), _TO_CHAT)
+    assert response.choices[0].parts[0].text == "a"
 
 
 def test_typed_callers_see_events_that_nobody_reads() -> None:
@@ -386,6 +417,7 @@ def test_reasoning_and_calls_of_another_provider() -> None:
     events, notes = _streamed(
         _opened(Part(reasoning=Reasoning())),
         _delta(summary=SummaryDelta(summary_index=0, text="s")),
+        _delta(summary=SummaryDelta(summary_index=0, text="")),
         _delta(reasoning="h"),
         _delta(reasoning="m"),
         _delta(opaque=_CLAUDE),
@@ -548,6 +580,21 @@ def test_a_whole_answer_and_its_stream_say_the_same() -> None:
     whole, _ = write_answer(response)
     streamed, _ = write_stream(events_of(response))
     assert streamed[-1]["response"] == whole
+
+
+def test_own_items_whose_events_say_little() -> None:
+    thought = {
+        "type": "reasoning",
+        "id": "rs",
+        "summary": [{"type": "summary_text", "text": ""}, {"type": "summary_text", "text": "s"}],
+    }
+    token = {"token": "a", "bytes": [97], "logprob": -1.0, "top_logprobs": []}
+    said = [_piece("a", annotations=[], logprobs=[token]), {"type": "output_novelty"}]
+    message = _MESSAGE | {"status": "completed", "content": said}
+    events = [_CREATED, _done(0, **thought), _done(1, **message), _COMPLETED]
+    context = context_of(stream=True)
+    written, _ = write_stream(read_stream(frames_of(events), context), context)
+    assert written[-1]["response"]["output"] == [thought, message]
 
 
 def test_own_events_that_nobody_reads_are_passed_on() -> None:
