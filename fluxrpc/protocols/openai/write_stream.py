@@ -69,6 +69,8 @@ class _Progress(Struct):
     spans: dict[int, list[int]] = field(default_factory=dict)
     """The same of each text part: citations need it."""
     summary: int = -1
+    listed: dict[str, int] = field(default_factory=dict)
+    """How many entries of each list were written: accumulators put the lists together by `index`."""
 
 
 class OpenAIEventWriter:
@@ -333,11 +335,12 @@ class OpenAIEventWriter:
             return
         signature = signature_text(Part(opaque=states)) if progress.kind in _SIGNED_KINDS else ""
         if not signature:
-            self._piece(index, state_fields(states))
+            self._piece(index, {key: _numbered(key, found, progress) for key, found in state_fields(states).items()})
             return
         content = {"extra_content": {"google": {"thought_signature": signature}}}
         if progress.kind == "tool_call":
-            self._piece(index, {"tool_calls": [{"index": progress.call, **content}]})
+            empty = {"arguments": ""}  # SDKs demand a function in every piece of a call
+            self._piece(index, {"tool_calls": [{"index": progress.call, "function": empty, **content}]})
         else:
             self._piece(index, content)
 
@@ -351,13 +354,22 @@ class OpenAIEventWriter:
             notes=self._notes,
         )
         if found:
-            self._piece(index, {"annotations": found})
+            self._piece(index, {"annotations": _numbered("annotations", found, progress)})
 
     def _piece(self, index: int, delta: Fields) -> None:
         self._chunk(b'{"index":%d,"delta":%s,"finish_reason":null}' % (index, _encode(delta)))
 
     def _chunk(self, choice: bytes) -> None:
         self._frames.append(b"%s%s]%s" % (self._head, choice, self._tail))
+
+
+def _numbered(key: str, entries: list[Any], progress: _Progress) -> list[Any]:
+    """The entries of a list that comes in pieces. A copy's own records have numbers of their own, or none."""
+    first = progress.listed.get(key, 0)
+    progress.listed[key] = first + len(entries)
+    return [
+        {"index": at, **entry} if isinstance(entry, dict) else entry for at, entry in enumerate(entries, start=first)
+    ]
 
 
 _SIGNED_KINDS = frozenset({"text", "tool_call"})

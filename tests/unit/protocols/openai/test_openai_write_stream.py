@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from google.protobuf.json_format import ParseDict
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
 
 from fluxrpc.ir.events import events_of
 from fluxrpc.protocols.base import Protocol
@@ -56,7 +58,19 @@ def opened(at: int, identity: str, name: str, **more: Any) -> dict[str, Any]:
 STATE = {"origin": "PROTOCOL_ANTHROPIC", "kind": "OPAQUE_KIND_SIGNATURE", "value": "c2ln"}
 SIGNATURE = {"origin": "PROTOCOL_GEMINI", "kind": "OPAQUE_KIND_SIGNATURE", "value": "UVVKRA=="}
 SEALED = OpaqueState(origin=2, kind=2, value=b"sig")  # type: ignore[arg-type]  # anthropic, a signature
-ENVELOPE = {"reasoning_details": [{"type": "reasoning.encrypted", "data": seal(SEALED), "format": "fluxrpc"}]}
+
+
+def envelope(at: int = 0) -> dict[str, Any]:
+    return {
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": seal(SEALED), "format": "fluxrpc", "index": at}]
+    }
+
+
+def annotation(at: int, first: int, last: int, url: str) -> dict[str, Any]:
+    details = {"start_index": first, "end_index": last, "title": "", "url": url}
+    return {"annotations": [{"type": "url_citation", "url_citation": details, "index": at}]}
+
+
 SIGNED = {"extra_content": {"google": {"thought_signature": "QUJD"}}}
 TOKEN = {"token": "a", "bytes": [97], "logprob": -1}
 
@@ -76,7 +90,7 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
             finish("TOOL_CALLS"),
         ],
         [
-            ROLE, {"reasoning_content": "hm"}, ENVELOPE, {"content": "O"}, {"content": "k"},
+            ROLE, {"reasoning_content": "hm"}, envelope(), {"content": "O"}, {"content": "k"},
             opened(0, "c1", "f"), called(0, arguments='{"a"'), called(0, arguments=":1}"),
             opened(1, "c2", "g"), called(1, arguments="{}"),
             "tool_calls",
@@ -94,10 +108,7 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
         ],
         [
             ROLE, {"content": "a"},
-            {"annotations": [{
-                "type": "url_citation",
-                "url_citation": {"start_index": 0, "end_index": 1, "title": "", "url": "https://x"},
-            }]},
+            annotation(0, 0, 1, "https://x"),
             SIGNED,
             {"reasoning_content": "a\n\nb"},
             {"refusal": "no"},
@@ -105,7 +116,7 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
                 "index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, **SIGNED
             }]},
             {"tool_calls": [{"index": 1, "id": "d", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
-            ENVELOPE,
+            envelope(),
             "stop",
         ],
         [("CITATION_SPAN", "APPROXIMATED", "choices[0].parts[0].citations")],
@@ -123,7 +134,7 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
             END,
         ],
         [
-            ROLE, {"content": "a"}, ENVELOPE, {"reasoning_content": "a"},
+            ROLE, {"content": "a"}, envelope(), {"reasoning_content": "a"},
             opened(0, "c", "f"), called(0, arguments='{"a":1}'),
             opened(1, "d", "f"), called(1, arguments="{}"),
             {"content": "b"},
@@ -141,8 +152,9 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
         ],
         [
             ROLE, {"content": "a"}, SIGNED,
-            opened(0, "c", "f"), {"tool_calls": [{"index": 0, **SIGNED}]}, called(0, arguments="{}"),
-            ENVELOPE,
+            opened(0, "c", "f"), {"tool_calls": [{"index": 0, "function": {"arguments": ""}, **SIGNED}]},
+            called(0, arguments="{}"),
+            envelope(),
             "stop",
         ],
         [],
@@ -178,18 +190,9 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
         ],
         [
             ROLE, {"content": "ab"}, {"content": "\n\n"}, {"content": "c"},
-            *(
-                {"annotations": [{
-                    "type": "url_citation",
-                    "url_citation": {"start_index": first, "end_index": last, "title": "", "url": url},
-                }]}
-                for first, last, url in ((4, 5, "https://x"), (1, 2, "https://y"))
-            ),
+            annotation(0, 4, 5, "https://x"), annotation(1, 1, 2, "https://y"),
             {"content": "d"},
-            {"annotations": [{
-                "type": "url_citation",
-                "url_citation": {"start_index": 0, "end_index": 2, "title": "", "url": "https://z"},
-            }]},
+            annotation(2, 0, 2, "https://z"),
             "stop",
         ],
         [
@@ -241,6 +244,31 @@ def test_streams(events: list[StreamEvent], expected: list[Any], notes: Notes) -
     assert deltas(chunks) == expected
     assert found == notes
     assert {(each["id"], each["model"], each["created"]) for each in chunks} == {("x", "g", 1)}
+
+
+def test_the_official_accumulator_puts_it_together() -> None:
+    """It refuses lists that come in pieces whose entries have no index."""
+    cited = {"sources": [{"url": "https://x"}, {"url": "https://y"}]}
+    events = [
+        start({"reasoning": {}}), grow(reasoning="h"), grow(reasoning="m"), grow(opaque=STATE), stop(),
+        start({"reasoning": {}}, 1), grow(1, opaque=STATE), stop(1),
+        start({"text": ""}, 2), grow(2, text="a"), grow(2, citation=cited), grow(2, citation=cited), stop(2),
+        start({"tool_call": {"id": "c", "name": "f"}}, 3), grow(3, arguments="{}"), grow(3, opaque=SIGNATURE), stop(3),
+        start({"tool_call": {"id": "d", "name": "f"}, "opaque": [SIGNATURE]}, 4), grow(4, arguments="{}"), stop(4),
+        finish("TOOL_CALLS"), event(usage={"input_tokens": "1", "output_tokens": "2"}),
+    ]  # fmt: skip
+    chunks, _ = write_events([HEAD, *events])
+    state = ChatCompletionStreamState()
+    for each in chunks:
+        state.handle_chunk(ChatCompletionChunk.model_validate(each))
+    message: dict[str, Any] = state.get_final_completion().choices[0].message.to_dict()
+    assert message["reasoning_content"] == "hm"
+    assert [each["data"] for each in message["reasoning_details"]] == [seal(SEALED)] * 2
+    assert [each["url_citation"]["url"] for each in message["annotations"]] == ["https://x", "https://y"] * 2
+    assert [(each["id"], each["extra_content"]) for each in message["tool_calls"]] == [
+        ("c", SIGNED["extra_content"]),
+        ("d", SIGNED["extra_content"]),
+    ]
 
 
 def test_custom_calls() -> None:
