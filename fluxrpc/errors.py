@@ -8,8 +8,9 @@
     │   ├── UnknownModel            NOT_FOUND, with the nearest names
     │   ├── Unauthenticated         UNAUTHENTICATED: the caller's own token
     │   ├── PermissionDenied        PERMISSION_DENIED: the caller may not use this
-    │   ├── NotExpressible          FAILED_PRECONDITION: no route can say it
-    │   └── StateNotPortable        FAILED_PRECONDITION: it is bound to a provider that cannot serve it now
+    │   └── RouteUnfit              FAILED_PRECONDITION: no route can serve it, however healthy
+    │       ├── NotExpressible      no route can say it
+    │       └── StateNotPortable    it is bound to a provider that cannot serve it now
     ├── AttemptError                one attempt of one route failed; carries its `Outcome`
     │   ├── NetworkFault            no answer can come: DNS, refused, TLS, connect timeout, early reset
     │   │   └── StaleConnection     a reused keep-alive socket was dead: one reconnect, nobody's fault
@@ -76,6 +77,7 @@ __all__ = [
     "RateLimited",
     "RequestError",
     "RequestTooLarge",
+    "RouteUnfit",
     "RoutingError",
     "SilenceFault",
     "StaleConnection",
@@ -236,30 +238,31 @@ class PermissionDenied(RequestError):
     reason = "PERMISSION_DENIED"
 
 
-class NotExpressible(RequestError):
-    """Under strict fidelity a route's protocol or model cannot say what the request says: it is passed over.
+class RouteUnfit(RequestError):
+    """A route cannot serve the request whatever its health: it is passed over, and the caller told where all are.
 
-    The caller is told only where no route can. `violations` name what would be lost, by its place in the caller's body;
-    `detail` is a short safe word for the route's place in the trace.
+    `violations` name what is in the way by its place in the caller's body; `detail` is a short safe word for the trace.
     """
 
     code = GrpcCode.FAILED_PRECONDITION
-    reason = "NOT_EXPRESSIBLE"
 
-    def __init__(
-        self, message: str, *, violations: Sequence[FieldViolation] = (), detail: str = "not expressible"
-    ) -> None:
+    def __init__(self, message: str, *, violations: Sequence[FieldViolation] = (), detail: str = "") -> None:
         super().__init__(message)
         self.violations = tuple(violations)
-        self.detail = detail
+        self.detail = detail or self.reason
         self.attempts: tuple[Attempt, ...] = ()
         """The routes that were passed over."""
 
 
-class StateNotPortable(RequestError):
-    """The request holds state of one provider account, and the route that holds it cannot serve now."""
+class NotExpressible(RouteUnfit):
+    """Under strict fidelity a route's protocol or model cannot say what the request says."""
 
-    code = GrpcCode.FAILED_PRECONDITION
+    reason = "NOT_EXPRESSIBLE"
+
+
+class StateNotPortable(RouteUnfit):
+    """The request holds state of one provider account, and no route to it can serve now."""
+
     reason = "STATE_NOT_PORTABLE"
 
 

@@ -6,7 +6,7 @@ A `Target` depends on the route and the protocol alone: it is made once for both
 from __future__ import annotations
 
 from fluxrpc.clock import WallClock
-from fluxrpc.errors import InvalidRequest, NotExpressible
+from fluxrpc.errors import InvalidRequest, NotExpressible, StateNotPortable
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
 from fluxrpc.protocols.capability import missing, requires
@@ -28,14 +28,17 @@ def bridge_to(
     Raises:
         InvalidRequest: the body is not one of its protocol.
         NotExpressible: strict fidelity, and the route is known not to be up to the request.
+        StateNotPortable: it goes on from a conversation that a provider of another protocol keeps.
     """
     target = route.prepared.get(protocol)
     if not isinstance(target, Target):
         target = route.prepared[protocol] = _target(route, protocol)
     if strict:
         _check_capabilities(request, route, protocol)
-    now = 0 if request.protocol == protocol else int(wall_clock())
-    return open_bridge(request, target, strict=strict, now=now)
+    if request.protocol == protocol:
+        return open_bridge(request, target, strict=strict)
+    _check_state(request, protocol)
+    return open_bridge(request, target, strict=strict, now=int(wall_clock()))
 
 
 def _check_capabilities(request: CallerRequest, route: Route, protocol: Protocol) -> None:
@@ -52,6 +55,13 @@ def _check_capabilities(request: CallerRequest, route: Route, protocol: Protocol
             f"route {route.desc.name} ({route.desc.model}) cannot do what the request needs: {words}",
             detail=f"lacks {words}",
         )
+
+
+def _check_state(request: CallerRequest, protocol: Protocol) -> None:
+    """A conversation that a provider keeps cannot be told to another: what is left would be a request without it."""
+    state = request.read().message.provider_state
+    if protocol is not Protocol.RESPONSES and (state.previous_response_id or state.conversation_id):
+        raise StateNotPortable(f"the request goes on from what its provider keeps, and {protocol} routes cannot")
 
 
 def is_long_work(request: CallerRequest) -> bool:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from fluxrpc.clock import Monotonic, WallClock, monotonic, wall_clock
 from fluxrpc.errors import (
     AttemptError,
-    NotExpressible,
     Outcome,
     RequestError,
+    RouteUnfit,
     RoutingError,
 )
 from fluxrpc.protocols.base import Answer, Batch, Protocol
@@ -144,7 +144,7 @@ class Router:
         Raises:
             RoutingError: nothing is left to try, or the deadline came first; carries the attempts.
             InvalidRequest: the request is not one of its protocol, which is known where a route speaks another.
-            NotExpressible: strict fidelity, and no route can say the request.
+            RouteUnfit: no route can serve it, however healthy: none can say it (strict fidelity), or hold its state.
             ValueError: `max_attempts` is below 1.
         """
         run = self._run(table, request, max_attempts, options)
@@ -166,7 +166,7 @@ class Router:
         Raises:
             StreamInterrupted: the answer had begun and broke off.
             RoutingError: as `execute`.
-            InvalidRequest, NotExpressible: as `execute`.
+            InvalidRequest, RouteUnfit: as `execute`.
         """
         run = self._run(table, request, max_attempts, options)
         with self._limits.within(self._seconds_left(run), run.out_of_time):
@@ -246,7 +246,7 @@ class Router:
             except AttemptError as error:
                 run.fail(started, error, permit.fail(error))
                 permit.release()
-            except NotExpressible as error:
+            except RouteUnfit as error:
                 permit.release()
                 run.pass_over(step.route, error)
             except RequestError:
@@ -382,7 +382,11 @@ def _crossing(run: Run, step: Next, options: CallOptions) -> tuple[CallOptions, 
 
 
 def _pinned_to(table: RouteTable, request: CallerRequest) -> Account | None:
-    """State of a provider account never moves: of several accounts the most preferred one is meant."""
+    """State of a provider account never moves.
+
+    Of several accounts the most preferred one is meant that speaks the caller's protocol, since from there it came.
+    """
     if not request.holds_state:
         return None
-    return next(iter(table.accounts), None)
+    of_protocol = (route.desc.account for route in table if table.target_protocol(route) == request.protocol)
+    return next(of_protocol, None) or next(iter(table.accounts), None)

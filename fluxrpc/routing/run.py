@@ -15,9 +15,9 @@ from fluxrpc.errors import (
     AttemptError,
     DeadlineExceeded,
     FluxError,
-    NotExpressible,
     Outcome,
     ProviderError,
+    RouteUnfit,
     StateNotPortable,
 )
 from fluxrpc.protocols.base import Protocol
@@ -55,12 +55,12 @@ class Run:
         "_clock",
         "_errors",
         "_hooks",
-        "_inexpressible",
         "_inlined",
         "_plan",
         "_random",
         "_strict",
         "_tried",
+        "_unfit",
         "_wall_clock",
         "attempts",
         "caller_protocol",
@@ -95,7 +95,7 @@ class Run:
         self._bridges: dict[Route, Bridge] = {}
         self._inlined: dict[Protocol, Inlined] = {}
         self._strict = strict
-        self._inexpressible: NotExpressible | None = None
+        self._unfit: RouteUnfit | None = None
 
     @property
     def table(self) -> RouteTable:
@@ -112,7 +112,7 @@ class Run:
 
         Raises:
             RoutingError: nothing is left to try.
-            NotExpressible: strict fidelity, and no route can say the request.
+            RouteUnfit: no route can serve the request, however healthy.
             StateNotPortable: the account whose state the request holds cannot serve it.
         """
         step = self._plan.next_step(self._tried, now=self._clock(), random=self._random)
@@ -140,7 +140,7 @@ class Run:
 
         Raises:
             InvalidRequest: the body is not one of its protocol.
-            NotExpressible: strict fidelity, and the route is known not to be up to the request.
+            RouteUnfit: the route is known not to be up to the request.
         """
         bridge = self._bridges.get(route)
         if bridge is None:
@@ -156,7 +156,7 @@ class Run:
         """As `bridge`, with the request written: what is large is translated beside the event loop.
 
         Raises:
-            InvalidRequest, NotExpressible: as `bridge`, and as `Bridge.wire`.
+            InvalidRequest, RouteUnfit: as `bridge`, and as `Bridge.wire`.
         """
         if route in self._bridges or self.request is None or not is_long_work(self.request):
             return self.bridge(route, target)
@@ -167,9 +167,9 @@ class Run:
         bridge.wire(stream=stream)
         return bridge
 
-    def pass_over(self, route: Route, why: NotExpressible) -> None:
+    def pass_over(self, route: Route, why: RouteUnfit) -> None:
         """That route cannot serve this request, whatever its health. What the caller is told is the best one's why."""
-        self._inexpressible = self._inexpressible or why
+        self._unfit = self._unfit or why
         self.attempts.append(passed_over_record(route.desc.name, at=self._wall_clock(), reason=why.detail))
         self._plan = replace(self._plan, passed_over=self._plan.passed_over | {route})
 
@@ -242,15 +242,15 @@ class Run:
         for route in self._plan.usable:
             try:
                 self.bridge(route, self.table.target_protocol(route)).wire(stream=False)
-            except NotExpressible as why:
+            except RouteUnfit as why:
                 self.pass_over(route, why)
 
     def _given_up(self, step: GiveUp) -> FluxError:
-        if self._inexpressible is not None and not self._errors and step.reason is not Stop.DEADLINE:
+        if self._unfit is not None and not self._errors and step.reason is not Stop.DEADLINE:
             self._pass_over_the_rest()
             if not self._plan.usable:
-                self._inexpressible.attempts = tuple(self.attempts)
-                return self._inexpressible
+                self._unfit.attempts = tuple(self.attempts)
+                return self._unfit
         if self._is_pinned_out(step):
             return StateNotPortable("the request holds state of a provider account that cannot serve it now")
         if step.reason is Stop.DEADLINE:

@@ -25,7 +25,7 @@ from fluxrpc.errors import (
     GrpcCode,
     InvalidRequest,
     NativeErrorBody,
-    NotExpressible,
+    RouteUnfit,
     RoutingError,
     UnknownModel,
 )
@@ -148,7 +148,7 @@ def _details(error: FluxError, request_id: str, kept: _Kept) -> list[Message]:
     if isinstance(error, UnknownModel):
         metadata["nearest"] = cut_text(", ".join(error.nearest), 1024)
     details.append(ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata))
-    if isinstance(error, InvalidRequest | NotExpressible) and error.violations:
+    if isinstance(error, InvalidRequest | RouteUnfit) and error.violations:
         details.append(
             BadRequest(
                 field_violations=[
@@ -165,7 +165,7 @@ def _details(error: FluxError, request_id: str, kept: _Kept) -> list[Message]:
 
 def _error_detail(error: FluxError, request_id: str, native: NativeErrorBody | None, kept: _Kept) -> ErrorDetail:
     detail = ErrorDetail(request_id=request_id)
-    if isinstance(error, RoutingError | NotExpressible):
+    if isinstance(error, RoutingError | RouteUnfit):
         detail.attempts.extend(_ends(error.attempts, kept.attempts))
     if isinstance(error, RoutingError) and error.partial_usage is not None:
         detail.partial_usage.CopyFrom(error.partial_usage)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fluxrpc.clock import Monotonic, WallClock
-from fluxrpc.errors import CircuitOpen, InvalidRequest, NotExpressible
+from fluxrpc.errors import CircuitOpen, InvalidRequest, RouteUnfit
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge
 from fluxrpc.routing.bridging import bare_target, bridge_to
@@ -45,7 +45,7 @@ def translate(dry: Dry, *, entry: ModelEntry | None, monotonic: Monotonic, wall_
 
     Raises:
         InvalidRequest: not a body of its protocol, an unknown target, or no model to write.
-        NotExpressible: strict fidelity, and no route that can be used now can say it.
+        RouteUnfit: no route that can be used now can say it (strict fidelity), or hold its state.
         CircuitOpen: no route can be used now, and no target was named.
     """
     message = dry.message
@@ -67,12 +67,12 @@ def _first_that_can(
     dry: Dry, destinations: Iterator[_Destination], wall_clock: WallClock
 ) -> tuple[_Destination, Bridge]:
     """Where Execute would go: under strict fidelity it passes over what cannot say the request."""
-    best: NotExpressible | None = None
+    best: RouteUnfit | None = None
     for destination in destinations:
         try:
             bridge = _bridge(dry, destination, wall_clock)
             bridge.wire(stream=dry.message.stream)
-        except NotExpressible as why:
+        except RouteUnfit as why:
             best = best or why
         else:
             return destination, bridge

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import grpc
 import structlog
 
-from fluxrpc.errors import FluxError, NotExpressible, RoutingError
+from fluxrpc.errors import FluxError, RouteUnfit, RoutingError
 from fluxrpc.server.call import Call
 from fluxrpc.server.status import WireStatus, wire_status
 
@@ -51,7 +51,7 @@ def _status(failure: FluxError, call: Call) -> WireStatus:
 def _remember(call: Call, error: FluxError) -> None:
     call.code = error.code
     call.reason = error.reason
-    if isinstance(error, RoutingError | NotExpressible):
+    if isinstance(error, RoutingError | RouteUnfit):
         call.attempts = error.attempts
     if isinstance(error, RoutingError):
         call.usage = error.partial_usage

@@ -210,6 +210,19 @@ async def test_strict_passes_over_models_that_cannot_do_it(sim: Simulator) -> No
     assert plain.route.upstream_model == "blind"
 
 
+async def test_a_conversation_that_a_provider_keeps_goes_nowhere_else(sim: Simulator) -> None:
+    request = asked("responses", previous_response_id="resp_1")
+    only = config(sim, {"service": "anthropic", "model": "up"})
+    async with serving(only, ENV) as server:
+        told = await failure(server.stub.Execute(request))
+    assert (told.code, told.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "STATE_NOT_PORTABLE")
+    assert not sim.log
+    both = config(sim, {"service": "anthropic", "model": "up"}, {"service": "responses", "model": "home"})
+    async with serving(both, ENV) as server:
+        answer = await server.stub.Execute(request)
+    assert [attempt.route for attempt in answer.attempts] == ["m/responses/home"]
+
+
 # ---------------------------------------------------------------------------------------------------- errors
 
 
