@@ -26,6 +26,7 @@ from fluxrpc.protocols.base import (
     WireRequest,
 )
 from fluxrpc.protocols.context import Target
+from fluxrpc.protocols.envelope import may_hold_envelope
 from fluxrpc.protocols.json_text import JsonFault
 from fluxrpc.protocols.notes import Places, locator
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
@@ -179,11 +180,12 @@ def open_bridge(request: CallerRequest, target: Target, *, strict: bool = False,
     """The bridge for a request to a route.
 
     `strict` refuses what the route's protocol cannot say; `now` (Unix seconds) stands in answers that tell no time.
+    Same protocol in and out: the bytes pass, unless an envelope of ours is among them (`envelope.may_hold_envelope`).
 
     Raises:
         InvalidRequest: the body is not one of its protocol.
     """
-    if request.protocol == target.protocol and request.head is not None:
+    if request.protocol == target.protocol and request.head is not None and not may_hold_envelope(request.body):
         return _NativeBridge(NATIVE[target.protocol], request, request.head, target)
     return translating_bridge(request, target, strict=strict, now=now)
 

@@ -18,9 +18,10 @@ from fluxrpc.protocols.media import bytes_of
 from fluxrpc.v1.protocol_pb2 import OpaqueKind, OpaqueState
 from fluxrpc.v1.protocol_pb2 import Protocol as WireProtocol
 
-__all__ = ["is_replayable", "seal", "unseal"]
+__all__ = ["is_replayable", "may_hold_envelope", "seal", "unseal"]
 
 _MARK = "gw1."
+_MARKS_IN_BODIES = (b'"gw1.', b'"Z3cxL')  # the latter is base64 of the former
 _FIELD_COUNT = 5
 _RAW = "~"
 
@@ -63,6 +64,14 @@ def unseal(text: str) -> OpaqueState | None:
         model=unquote(fields[2]),
         value=value,
     )
+
+
+def may_hold_envelope(body: bytes) -> bool:
+    """Whether an envelope of ours may stand in a body: as it is, or in base64 as Gemini callers get it.
+
+    Its provider would refuse it, so such a body cannot pass as it came.
+    """
+    return any(mark in body for mark in _MARKS_IN_BODIES)
 
 
 def is_replayable(state: OpaqueState, origin: WireProtocol.ValueType, service: str = "") -> bool:

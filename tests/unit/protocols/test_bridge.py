@@ -10,8 +10,10 @@ from fluxrpc.protocols import bridge as module
 from fluxrpc.protocols.base import Protocol, RequestHead, StreamOptions, Translator
 from fluxrpc.protocols.bridge import Bridge, CallerRequest, native_bridge, open_bridge, read_request
 from fluxrpc.protocols.context import Target
+from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
 from fluxrpc.v1.message_pb2 import ROLE_USER, Message, MessageRequest, ProviderState
+from fluxrpc.v1.protocol_pb2 import OPAQUE_KIND_SIGNATURE, PROTOCOL_GEMINI, OpaqueState
 from tests.support.fake_translator import FakeTranslator
 
 HELLO = MessageRequest(messages=[Message(role=ROLE_USER, text="Hello")])
@@ -145,3 +147,20 @@ def test_a_part_that_its_role_cannot_speak_is_the_callers_fault() -> None:
         "messages[0].content[1]",
         "a tool call cannot stand in this message",
     )
+
+
+def test_state_of_another_provider_never_reaches_this_one() -> None:
+    """An earlier answer came from elsewhere and left its state in the conversation, in an envelope of ours."""
+    state = OpaqueState(origin=PROTOCOL_GEMINI, kind=OPAQUE_KIND_SIGNATURE, service="g", value=b"abc")
+    thought = {"type": "thinking", "thinking": "hm", "signature": seal(state)}
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}]},
+        {"role": "user", "content": "Why?"},
+    ]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": turns}).encode()
+    bridge = open_bridge(read_request(Protocol.ANTHROPIC, body), Target(protocol=Protocol.ANTHROPIC, model="m"))
+    wire = bridge.wire(stream=False)
+    assert b"gw1." not in wire.body
+    assert b"Hello" in wire.body
+    assert [note.path for note in bridge.notes]

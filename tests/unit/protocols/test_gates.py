@@ -266,7 +266,7 @@ SOME: list[tuple[Protocol, str, dict[str, Any]]] = [
             "needs_signatures": True,
             "refused": {"choice_count"},
             "ignored": set(),
-            "efforts": ("low", "high"),
+            "efforts": ("low", "medium", "high"),
             "prefill": True,
             "result_media": True,
         },
