@@ -1,7 +1,8 @@
 """The end-to-end run: a real LLM behind fluxrpc, called through the generated Python and Go clients.
 
 It asks in every protocol that the LLM speaks, as a typed message, and in protocols that have to be translated; hangs up
-in the middle of a stream, kills the LLM in the middle of another, and starts it again. Prints a transcript, and exits 1 where a check failed.
+in the middle of a stream, kills the LLM in the middle of another, and starts it again. Prints a transcript, and exits 1
+where a check failed.
 """
 
 from __future__ import annotations
