@@ -94,27 +94,34 @@ class Node:
             return None
         return found
 
+    # Most fields are absent in most bodies, so each reader looks for that first, without a call.
+
     def json(self, key: str) -> str:
         """The text of a value as it stands; "" where it is absent."""
-        found = self.take(key)
-        return "" if found is None else bytes(found).decode()
+        found = self._fields.pop(key, None)
+        if found is None or self._is_null(key, found):
+            return ""
+        return bytes(found).decode()
 
     def text(self, key: str) -> str | None:
         """A string."""
-        return self._take(_TEXT, key, "a string")
+        found = self._fields.pop(key, None)
+        return None if found is None else self._read(_TEXT, key, found, "a string")
 
     def texts(self, key: str) -> list[str]:
         """A list of strings; empty where it is absent."""
-        return self._take(_TEXTS, key, "a list of strings") or []
+        found = self._fields.pop(key, None)
+        return [] if found is None else self._read(_TEXTS, key, found, "a list of strings") or []
 
     def number(self, key: str) -> float | None:
         """A number."""
-        return self._take(_NUMBER, key, "a number")
+        found = self._fields.pop(key, None)
+        return None if found is None else self._read(_NUMBER, key, found, "a number")
 
     def integer(self, key: str) -> int | None:
         """A whole number; `37.0` is one."""
-        found = self.take(key)
-        if found is None:
+        found = self._fields.pop(key, None)
+        if found is None or self._is_null(key, found):
             return None
         try:
             return _INTEGER.decode(found)
@@ -126,21 +133,26 @@ class Node:
 
     def flag(self, key: str) -> bool | None:
         """True or false."""
-        return self._take(_FLAG, key, "true or false")
+        found = self._fields.pop(key, None)
+        return None if found is None else self._read(_FLAG, key, found, "true or false")
 
     def value(self, key: str) -> Any:
         """Any value, decoded; None where it is absent. Numbers lose their spelling."""
-        return self._take(_ANY, key, "JSON")
+        found = self._fields.pop(key, None)
+        return None if found is None else self._read(_ANY, key, found, "JSON")
 
     def node(self, key: str) -> Self | None:
         """An object."""
-        fields = self._take(_OBJECT, key, "an object")
+        found = self._fields.pop(key, None)
+        if found is None:
+            return None
+        fields = self._read(_OBJECT, key, found, "an object")
         return None if fields is None else type(self)(fields, self, key)
 
     def nodes(self, key: str) -> list[Self]:
         """A list of objects; empty where it is absent."""
-        found = self.take(key)
-        if found is None:
+        found = self._fields.pop(key, None)
+        if found is None or self._is_null(key, found):
             return []
         kind = type(self)
         try:
@@ -151,8 +163,10 @@ class Node:
 
     def items(self, key: str) -> Iterator[tuple[int, msgspec.Raw]]:
         """The items of a list as they stand, with their index; none where it is absent."""
-        found = self._take(_LIST, key, "a list")
-        yield from enumerate(found or [])
+        found = self._fields.pop(key, None)
+        if found is not None:
+            items = self._read(_LIST, key, found, "a list")
+            yield from enumerate(items or [])
 
     def _no_objects(self, key: str, found: msgspec.Raw) -> JsonFault:
         """What is wrong with a field that is no list of objects."""
@@ -205,9 +219,16 @@ class Node:
         found = self._fields.get(key)
         return found is not None and bytes(memoryview(found)[:1]) == mark
 
-    def _take(self, decoder: msgspec.json.Decoder[T], key: str, expected: str) -> T | None:
-        found = self.take(key)
-        if found is None:
+    def _is_null(self, key: str, found: msgspec.Raw) -> bool:
+        if found == _NULL:
+            self._nulls.append(key)
+            return True
+        return False
+
+    def _read(self, decoder: msgspec.json.Decoder[T], key: str, found: msgspec.Raw, expected: str) -> T | None:
+        """A value that is there; None where it is null."""
+        if found == _NULL:
+            self._nulls.append(key)
             return None
         try:
             return decoder.decode(found)

@@ -140,3 +140,17 @@ def test_merging() -> None:
 
 def test_json_is_embedded_as_it_stands() -> None:
     assert msgspec.json.encode({"a": raw('{"b": 1.0}')}) == b'{"a":{"b": 1.0}}'
+
+
+@pytest.mark.parametrize(
+    ("reader", "nothing"),
+    [
+        ("take", None), ("json", ""), ("text", None), ("texts", []), ("number", None), ("integer", None),
+        ("flag", None), ("value", None), ("node", None), ("nodes", []),
+    ],
+)  # fmt: skip
+def test_null_is_absence_and_is_carried(reader: str, nothing: Any) -> None:
+    node = Node.root(b'{"a":null}')
+    assert getattr(node, reader)("b") == nothing
+    assert getattr(node, reader)("a") == nothing
+    assert [(extra.key, extra.value_json) for extra in node.extras(PROTOCOL_OPENAI)] == [("a", "null")]
