@@ -6,11 +6,11 @@ that is compared by its length: only what is missing is said, and a part whose w
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-import msgspec
-
 from fluxrpc.protocols.event_reader import EventReader
+from fluxrpc.protocols.json_text import without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.responses.read_content import read_logprobs
 from fluxrpc.protocols.responses.read_items import shell_of
@@ -31,10 +31,10 @@ class LiveItem:
 
     __slots__ = ("_content", "_counts", "_head", "_reader", "_shell", "_whole", "index")
 
-    def __init__(self, reader: EventReader, index: int, item_id: str | None) -> None:
+    def __init__(self, reader: EventReader, index: int, item_id: str) -> None:
         self.index = index
         self._reader = reader
-        self._head = pb.Part(item_id=item_id or "")
+        self._head = pb.Part(item_id=item_id)
         self._shell: pb.Part | None = None
         self._content = -1
         """Index of the piece of content that is open, or was last."""
@@ -82,7 +82,7 @@ class LiveItem:
     def add_logprobs(self, logprobs: Any) -> None:
         """Probabilities of what came last."""
         if self._shell is not None and self._shell.WhichOneof("kind") in _SAID:
-            self._reader.add_logprobs(0, read_logprobs(msgspec.json.encode(logprobs).decode()))
+            self._reader.add_logprobs(0, read_logprobs(without_halves(json.dumps(logprobs).encode()).decode()))
             self._count(_LOGPROBS, 1)
 
     def end_content(self, whole: pb.Part, *, content: int) -> None:
@@ -92,7 +92,7 @@ class LiveItem:
             self._close_content()
             self._content = content
             self._open(_bare(whole))
-        if content == self._content:
+        if content == self._content and self._is_kind_of(whole):
             self._whole = whole
 
     def finish(self, parts: list[pb.Part]) -> None:
@@ -101,6 +101,8 @@ class LiveItem:
         if self._shell is not None and at >= len(parts):
             self._close_content()
         for part in parts[at:]:
+            if not self._is_kind_of(part):
+                self._close_content()  # the item ends as another kind than it began as
             if self._shell is None:
                 self._open(_bare(part))
             self._close(part)
@@ -124,6 +126,10 @@ class LiveItem:
             self._put_head(shell)
             self._open(shell)
         return self._shell is not None and _takes(self._shell, name) and (name not in _SAID or content == self._content)
+
+    def _is_kind_of(self, part: pb.Part) -> bool:
+        """Whether the open part, if there is one, is of the kind of this one."""
+        return self._shell is None or self._shell.WhichOneof("kind") == part.WhichOneof("kind")
 
     def _put_head(self, part: pb.Part) -> None:
         part.MergeFrom(self._head)

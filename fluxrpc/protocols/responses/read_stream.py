@@ -16,7 +16,7 @@ from fluxrpc.errors import ProviderError
 from fluxrpc.protocols.base import Protocol, StreamOptions
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.event_reader import EventReader
-from fluxrpc.protocols.json_text import JsonFault, decode_halves, without_halves
+from fluxrpc.protocols.json_text import Index, JsonFault, decode_answer, decode_halves, without_halves
 from fluxrpc.protocols.node import Node
 from fluxrpc.protocols.responses.errors import error_of
 from fluxrpc.protocols.responses.live_item import LiveItem
@@ -43,9 +43,9 @@ class _Event(msgspec.Struct):
     """What all events have, and the texts that they may have."""
 
     type: str | None = None
-    output_index: int = 0
-    content_index: int = 0
-    summary_index: int = 0
+    output_index: Index = 0
+    content_index: Index = 0
+    summary_index: Index = 0
     item_id: str | None = None
     delta: Any = None
     text: Any = None
@@ -149,7 +149,7 @@ class ResponsesEventReader(EventReader):
         text = node.json("response")
         if not text:
             return REAL_LAST
-        found = RESPONSE.decode(text.encode())
+        found = decode_answer(RESPONSE, text.encode())
         response = Node.root(text.encode())
         outputs = dict(enumerate(response.nodes("output")))
         self._begin_with(response)
@@ -157,7 +157,7 @@ class ResponsesEventReader(EventReader):
             self._finish_item(self._live, outputs.get(self._live.index))
         for index, item in outputs.items():
             if index not in self._done:
-                self._finish_item(LiveItem(self, index, None), item)
+                self._finish_item(LiveItem(self, index, ""), item)
         _, rest = split_extras(response, self.context)
         self.end_choice(self._seen(finish_of(found)), rest)
         self.report(usage_of(found))
@@ -186,7 +186,7 @@ class ResponsesEventReader(EventReader):
                 return
             if not self.has_begun:
                 self.begin(pb.MessageResponse())
-            live = self._live = LiveItem(self, event.output_index, event.item_id)
+            live = self._live = LiveItem(self, event.output_index, _whole_text(event.item_id or ""))
         self._apply(live, kind, event, data)
 
     def _is_known(self, kind: str) -> bool:
@@ -242,8 +242,15 @@ class ResponsesEventReader(EventReader):
     def _pass_on(self, kind: str, data: bytes) -> None:
         """An event that nobody reads further."""
         if self.has_begun and self.context.caller in _MAY_SEE_RAW:
-            raw = RawEvent(protocol=PROTOCOL_RESPONSES, name=kind, data_json=without_halves(data).decode())
+            raw = RawEvent(protocol=PROTOCOL_RESPONSES, name=_whole_text(kind), data_json=without_halves(data).decode())
             self.emit(StreamEvent(raw=raw))
+
+
+def _whole_text(text: str) -> str:
+    """The text with halves of surrogate pairs replaced, where it is no text that grows."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class _ItemType(msgspec.Struct):

@@ -196,6 +196,23 @@ _STREAMS: dict[str, tuple[list[Event], list[Part]]] = {
         ],
         [Part(reasoning=Reasoning(), item_id="rs")],
     ),
+    "an item that ends as another kind": (
+        [
+            _added(0, **_CALL),
+            _done(0, **_MESSAGE, content=[_piece("a")]),
+            _text("b", 1),
+            _event("content_part.done", 1, content_index=0, part={"type": "refusal", "refusal": "no"}),
+        ],
+        [
+            Part(tool_call=ToolCall(id="c", name="f", arguments_json=""), item_id="fc"),
+            Part(text="a", item_id="msg"),
+            Part(text="b", item_id="msg"),
+        ],
+    ),
+    "half of a pair in an id": (
+        [_event("output_text.delta", item_id="ü\ud800", delta="a")],
+        [Part(text="a", item_id="ü\ufffd")],
+    ),
     "nothing to be said": (
         [
             _text(""),
@@ -316,6 +333,21 @@ def test_what_counts_as_the_beginning_and_what_is_broken() -> None:
     assert reader.served_model == "g"
     assert reader.feed(frames_of([_COMPLETED])).ended
     assert (reader.served_model, reader.malformed) == ("g2", 1)
+
+
+_BROKEN: list[Event] = [
+    _event("output_text.delta", -1, delta="a"),
+    _text("a") | {"content_index": "0"},
+    {"type": "response.completed", "response": {"output": [3]}},
+    _done(0, type="message", content=[{"type": 1}]),
+]
+
+
+@pytest.mark.parametrize("event", _BROKEN, ids=range(len(_BROKEN)))
+def test_broken_events_are_counted(event: Event) -> None:
+    reader = RESPONSES.read_stream(StreamOptions(), _TO_CHAT)
+    reader.feed(frames_of([_CREATED, event]))
+    assert reader.malformed == 1
 
 
 def test_an_event_that_waited_and_is_broken_is_counted() -> None:
