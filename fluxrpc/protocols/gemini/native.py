@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import quote
 
 from fluxrpc.errors import InvalidRequest
@@ -65,6 +66,7 @@ class GeminiNative(NativeParts):
         )
 
 
+@lru_cache(maxsize=1024)  # models come from the configuration, so they are few
 def request_path(model: str, *, stream: bool) -> str:
     """The path of a request, with its query.
 

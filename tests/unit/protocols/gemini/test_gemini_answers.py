@@ -94,6 +94,7 @@ SAME = {
             "blocked": True}]}, **HEAD,
     },
     "odd end": _body({"text": "a"}, finish="NEW_WORD"),
+    "nanoseconds": {**_body({"text": "a"}), "createTime": "2026-01-02T03:04:05.678901234Z"},
     "odd time": {**_body({"text": "a"}), "createTime": "soon"},
 }  # fmt: skip
 
