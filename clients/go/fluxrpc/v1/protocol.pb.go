@@ -227,7 +227,7 @@ type Extra struct {
 	// The protocol that knows this field. Required.
 	Protocol Protocol `protobuf:"varint,1,opt,name=protocol,proto3,enum=fluxrpc.v1.Protocol" json:"protocol,omitempty"`
 	// The field's path on the wire from the node that carries this extra: `logit_bias`, or `reasoning.context` where the
-	// node between has no extras of its own. Required.
+	// node between has no extras of its own. A dot within a name stands behind a backslash. Required.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// The field's value, as JSON text. Required.
 	ValueJson     string `protobuf:"bytes,3,opt,name=value_json,json=valueJson,proto3" json:"value_json,omitempty"`

@@ -142,7 +142,7 @@ class Extra(_message.Message):
     """The protocol that knows this field. Required."""
     key: _builtins.str
     """The field's path on the wire from the node that carries this extra: `logit_bias`, or `reasoning.context` where the
-    node between has no extras of its own. Required.
+    node between has no extras of its own. A dot within a name stands behind a backslash. Required.
     """
     value_json: _builtins.str
     """The field's value, as JSON text. Required."""
