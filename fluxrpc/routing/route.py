@@ -198,12 +198,10 @@ class RouteHealth:
 class Route:
     """A `RouteDesc` with its `RouteHealth`. Compared by identity; the four doors are at hand for selection."""
 
-    __slots__ = ("breaker", "capabilities", "desc", "door", "endpoint_breaker", "health", "hint", "prepared")
+    __slots__ = ("breaker", "desc", "door", "endpoint_breaker", "health", "hint", "prepared")
 
     def __init__(self, desc: RouteDesc, health: RouteHealth) -> None:
         self.desc = desc
-        self.capabilities = _known_capabilities(desc)
-        """What is known of what its model can do."""
         self.health = health
         self.breaker = health.breaker
         self.hint = health.hint
@@ -214,6 +212,14 @@ class Route:
 
     def __repr__(self) -> str:
         return f"Route({self.desc.name!r}, {self.breaker.state.value})"
+
+    @property
+    def capabilities(self) -> ModelCapabilities:
+        """What is known of what its model can do. Looked up when somebody asks: few requests do."""
+        known = self.prepared.get(ModelCapabilities)
+        if not isinstance(known, ModelCapabilities):
+            known = self.prepared[ModelCapabilities] = _known_capabilities(self.desc)
+        return known
 
     def is_available(self, now: float) -> bool:
         """Whether every door lets it pass at `now`. Takes nothing. `RouteTable.select` writes this out for speed."""
