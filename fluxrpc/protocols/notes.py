@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from fluxrpc.protocols.concepts import CONCEPTS
+from fluxrpc.protocols.minor_fields import is_minor, says_nothing
 from fluxrpc.protocols.node import SPELLING
 from fluxrpc.v1.outcome_pb2 import (
     NOTE_ACTION_APPROXIMATED,
@@ -49,11 +50,26 @@ class Note(NamedTuple):
     action: NoteAction.ValueType
     path: str
     reason: str
+    node_length: int | None = None
+    """Of an extra: how much of `path` is the node that carries it; the rest is its key, as it stood in the body."""
+    minor: bool = False
+    """Nobody minds, though the concept is one that matters."""
 
     @property
     def is_loss(self) -> bool:
         """Whether strict callers do not accept it."""
-        return self.action in _CHANGES_MEANING and CONCEPTS[self.code].semantic
+        return self.action in _CHANGES_MEANING and CONCEPTS[self.code].semantic and not self.minor
+
+    def located(self, locate: Locate) -> str:
+        """Its place in the caller's body."""
+        if self.node_length is None:
+            return locate(self.path)
+        node = locate(self.path[: self.node_length])
+        key = self.path[self.node_length :].removeprefix(".")
+        above, _, name = node.rpartition(".")
+        if name == key.partition(".")[0]:  # the node is one field of an object, and its extras know that
+            node = above
+        return f"{node}.{key}" if node else key
 
 
 class Notes:
@@ -93,12 +109,21 @@ class Notes:
         """Moved to another place."""
         self.add(code, NOTE_ACTION_REORDERED, path, reason)
 
-    def add(self, code: str, action: NoteAction.ValueType, path: str, reason: str = "") -> None:
+    def add(
+        self,
+        code: str,
+        action: NoteAction.ValueType,
+        path: str,
+        reason: str = "",
+        *,
+        node_length: int | None = None,
+        minor: bool = False,
+    ) -> None:
         """One note. `path` is in the IR."""
         key = (code, action, path)
         if key not in self._found:
             reason = reason or self._fates.get(code, {}).get(action, "") or CONCEPTS[code].title
-            self._found[key] = Note(code, action, path, reason)
+            self._found[key] = Note(code, action, path, reason, node_length, minor)
 
     def __len__(self) -> int:
         return len(self._found)
@@ -109,15 +134,17 @@ class Notes:
     def foreign_extras(
         self, extras: Iterable[Extra], protocol: WireProtocol.ValueType, path: str, code: str = "EXTRA_FIELD"
     ) -> None:
-        """Note the extras of other protocols that a node of the IR carries. Nulls and spellings say nothing."""
+        """Note the extras of other protocols that a node of the IR carries. Spellings and defaults say nothing."""
         for extra in extras:
-            if extra.protocol != protocol and extra.value_json != "null" and not extra.key.startswith(SPELLING):
-                self.dropped(code, f"{path}.{extra.key}" if path else extra.key)
+            if extra.protocol == protocol or extra.key.startswith(SPELLING) or says_nothing(extra):
+                continue
+            place = f"{path}.{extra.key}" if path else extra.key
+            self.add(code, NOTE_ACTION_DROPPED, place, node_length=len(path), minor=is_minor(extra))
 
     def messages(self, locate: Locate) -> list[TranslationNote]:
         """The notes as the caller gets them."""
         return [
-            TranslationNote(path=locate(note.path), action=note.action, code=note.code, reason=note.reason)
+            TranslationNote(path=note.located(locate), action=note.action, code=note.code, reason=note.reason)
             for note in self._found.values()
         ]
 

@@ -173,7 +173,7 @@ class TranslatingBridge:
             return
         locate = self._locator(may_stand_in_list=any("[" in note.path for note in notes))
         self.notes = tuple(notes.messages(locate))
-        losses = [FieldViolation(path=locate(note.path), message=note.reason) for note in notes if note.is_loss]
+        losses = [FieldViolation(path=note.located(locate), message=note.reason) for note in notes if note.is_loss]
         if losses and self._strict:
             raise NotExpressible(_losses_text(losses, self._context.target), violations=losses)
 

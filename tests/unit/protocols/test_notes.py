@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fluxrpc.protocols.concepts import CONCEPTS
@@ -14,7 +16,15 @@ from fluxrpc.v1.outcome_pb2 import (
     NOTE_ACTION_RENAMED,
     NOTE_ACTION_REORDERED,
 )
-from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE, PROTOCOL_OPENAI, Extra
+from fluxrpc.v1.protocol_pb2 import (
+    PROTOCOL_ANTHROPIC,
+    PROTOCOL_COHERE,
+    PROTOCOL_GEMINI,
+    PROTOCOL_OPENAI,
+    PROTOCOL_RESPONSES,
+    PROTOCOL_UNSPECIFIED,
+    Extra,
+)
 
 FATES = {"TOP_K": {NOTE_ACTION_DROPPED: "there is no top_k"}}
 
@@ -81,6 +91,44 @@ def test_foreign_extras() -> None:
         ("EXTRA_FIELD", "messages[0].foreign"),
         ("ANSWER_EXTRA", "foreign"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key", "value", "is_loss"),
+    [
+        (PROTOCOL_OPENAI, "user", '"u"', False),
+        (PROTOCOL_OPENAI, "logit_bias", '{"1":2}', True),
+        (PROTOCOL_OPENAI, "logit_bias", "{ }", None),
+        (PROTOCOL_RESPONSES, "background", "true", True),
+        (PROTOCOL_RESPONSES, "background", "false", None),
+        (PROTOCOL_RESPONSES, "stream_options", '{"include_obfuscation": false}', None),
+        (PROTOCOL_ANTHROPIC, "caller", '{"type":"direct"}', False),
+        (PROTOCOL_COHERE, "priority", "0", None),
+        (PROTOCOL_GEMINI, "priority", "0", True),
+    ],
+)
+def test_fields_that_nobody_misses(protocol: Any, key: str, value: str, is_loss: bool | None) -> None:
+    notes = Notes({})
+    notes.foreign_extras([Extra(protocol=protocol, key=key, value_json=value)], PROTOCOL_UNSPECIFIED, "")
+    assert [note.is_loss for note in notes] == ([] if is_loss is None else [is_loss])
+
+
+@pytest.mark.parametrize(
+    ("node", "key", "place"),
+    [
+        ("", "reasoning.mode", "reasoning.mode"),
+        ("tools[0]", "googleSearch.timeRangeFilter", "tools[1].googleSearch.timeRangeFilter"),
+        ("tools[1]", "image", "tools[2].image"),
+    ],
+)
+def test_keys_of_extras_are_those_of_the_body(node: str, key: str, place: str) -> None:
+    notes = Notes({})
+    notes.foreign_extras([Extra(protocol=PROTOCOL_GEMINI, key=key, value_json="1")], PROTOCOL_OPENAI, node)
+    locate = locator(
+        {"tools[0]": "tools[1].googleSearch", "tools[1]": "tools[2]"},
+        {"reasoning.mode": "reasoning.effort", "image": "image_url"},
+    )
+    assert [note.path for note in notes.messages(locate)] == [place]
 
 
 def test_messages_are_for_the_caller() -> None:
