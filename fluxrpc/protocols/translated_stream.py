@@ -6,7 +6,7 @@ or behind the end, and a writer is closed exactly once, when the answer is compl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fluxrpc.errors import AnswerFault, AttemptError
 from fluxrpc.ir.accumulate import Accumulator, EventOrderError
@@ -16,13 +16,34 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.undo import Undo, is_needed
 from fluxrpc.v1.outcome_pb2 import TranslationNote
-from fluxrpc.v1.response_pb2 import Finish, MessageResponse
+from fluxrpc.v1.response_pb2 import (
+    FINISH_REASON_CANCELLED,
+    FINISH_REASON_ERROR,
+    FINISH_REASON_TIMEOUT,
+    Finish,
+    MessageResponse,
+)
 from fluxrpc.v1.usage_pb2 import Usage
 
-__all__ = ["Gatherer", "InCallersWords", "TranslatedStream", "WholeAnswer"]
+__all__ = ["Gatherer", "InCallersWords", "TranslatedStream", "WholeAnswer", "failure_in"]
 
+_FAILURES = frozenset({FINISH_REASON_ERROR, FINISH_REASON_TIMEOUT, FINISH_REASON_CANCELLED})
 InCallersWords = Callable[[AttemptError], AttemptError]
 """Puts the native body of an error into the caller's protocol."""
+
+
+def failure_in(finishes: Iterable[Finish], context: Context) -> AnswerFault | None:
+    """The fault that an answer is whose provider itself calls it failed, in an end like any other.
+
+    Other protocols have no word for such an end (Chat would say `stop`), and nothing may look whole that is not. Callers
+    of the provider's own protocol and typed ones are told its word and can judge.
+    """
+    if context.caller in (None, context.target.protocol):
+        return None
+    failed = next((finish for finish in finishes if finish.reason in _FAILURES), None)
+    if failed is None:
+        return None
+    return AnswerFault("GENERATION_FAILED", f"GENERATION_FAILED: the provider ended the answer with {failed.raw!r}")
 
 
 class WholeAnswer:
@@ -49,7 +70,7 @@ class WholeAnswer:
 class TranslatedStream:
     """A streamed answer of one protocol as that of another: an `AnswerStream`. Without a writer it stays typed."""
 
-    __slots__ = ("_error", "_notes", "_reader", "_undo", "_writer")
+    __slots__ = ("_context", "_error", "_notes", "_reader", "_undo", "_writer")
 
     def __init__(
         self,
@@ -60,6 +81,7 @@ class TranslatedStream:
         error: InCallersWords,
     ) -> None:
         """`notes` are those that `writer` makes."""
+        self._context = context
         self._reader = reader
         self._writer = writer
         self._notes = notes
@@ -120,6 +142,9 @@ class TranslatedStream:
         return batch
 
     def _written(self, batch: Batch) -> Batch:
+        if batch.ended and (failure := failure_in(self.finishes, self._context)) is not None:
+            batch.ended, batch.error = False, failure
+            batch.events = [event for event in batch.events if not event.HasField("finish")]
         if batch.error is not None:
             batch.error = self._error(batch.error)
         if self._writer is not None:

@@ -26,7 +26,7 @@ from fluxrpc.protocols.base import (
 )
 from fluxrpc.protocols.context import Context, Target
 from fluxrpc.protocols.notes import Locate, Notes, Places, locator
-from fluxrpc.protocols.translated_stream import Gatherer, TranslatedStream, WholeAnswer
+from fluxrpc.protocols.translated_stream import Gatherer, TranslatedStream, WholeAnswer, failure_in
 from fluxrpc.protocols.undo import is_needed, undo_response
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 from fluxrpc.v1.response_pb2 import FINISH_REASON_CONTENT_FILTER, FINISH_REASON_REFUSAL, MessageResponse
@@ -120,14 +120,22 @@ class TranslatingBridge:
         return Gatherer(self._target.read_stream(options, self._context), self._gathered, self._in_callers_words)
 
     def _gathered(self, response: MessageResponse, notes: Sequence[TranslationNote]) -> Answer:
+        self._refuse_failed(response)
         return self._answer(response, self._answer_notes(), notes)
 
     def _read(self, body: bytes, notes: Notes) -> MessageResponse:
         try:
-            return self._target.read_response(body, self._context, notes)
+            response = self._target.read_response(body, self._context, notes)
         except ProviderError as error:
             self._in_callers_words(error)
             raise
+        self._refuse_failed(response)
+        return response
+
+    def _refuse_failed(self, response: MessageResponse) -> None:
+        failure = failure_in((choice.finish for choice in response.choices), self._context)
+        if failure is not None:
+            raise failure
 
     def _answer(self, response: MessageResponse, notes: Notes, known_notes: Sequence[TranslationNote] = ()) -> Answer:
         if is_needed(self._context):

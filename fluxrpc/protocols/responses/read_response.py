@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from fluxrpc.errors import AnswerFault
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.classify import words
 from fluxrpc.protocols.context import Context
@@ -26,6 +27,8 @@ __all__ = ["content_reader", "finish_of", "read_head", "read_response", "split_e
 _LATEST_SECONDS = 253402300799
 """The last second that a `Timestamp` can say (year 9999)."""
 _TYPED = ("object", "output", "status", "incomplete_details", "error", "usage")
+_UNFINISHED = frozenset({"in_progress", "queued"})
+"""What only callers who asked for work in the background wait for."""
 _SETTINGS = words(
     "background context_management conversation instructions max_output_tokens max_tool_calls metadata "
     "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention "
@@ -45,6 +48,8 @@ def read_response(body: bytes, context: Context, notes: Notes) -> MessageRespons
     failed = found.status == "failed" or says_something(found.error)
     if failed or found.object != "response":
         raise error_of(body) if failed else explain_answer(body, error_of)
+    if found.status in _UNFINISHED and context.caller is not Protocol.RESPONSES:
+        raise AnswerFault("UNFINISHED_ANSWER", f"UNFINISHED_ANSWER: the provider still works on it ({found.status})")
     text = without_halves(body)
     if text != body:
         notes.approximated("LONE_SURROGATE", "", "half of a surrogate pair is no text; U+FFFD stands in its place")
