@@ -169,7 +169,7 @@ _SETTINGS: list[tuple[MessageRequest, dict[str, Any], list[str]]] = [
     (
         MessageRequest(
             extras=[
-                Extra(protocol=PROTOCOL_OPENAI, key="logit_bias", value_json="{}"),
+                Extra(protocol=PROTOCOL_OPENAI, key="logit_bias", value_json='{"1":2}'),
                 Extra(protocol=PROTOCOL_RESPONSES, key="truncation", value_json='"auto"'),
             ]
         ),
