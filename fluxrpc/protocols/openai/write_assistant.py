@@ -80,6 +80,9 @@ class _Message:
         elif kind == "audio" and part.audio.file_id and self._writing.is_own:
             self._audio = {"id": part.audio.file_id}
             self._writing.merge(self._audio, part.extras, placed.path)
+        elif kind == "compaction" and part.compaction.text:
+            self._writing.notes.approximated("COMPACTION", placed.path)
+            self._pieces.append({"type": "text", "text": part.compaction.text})
         elif kind in _UNSAYABLE and not self._writing.is_own:
             self._writing.notes.dropped(_UNSAYABLE[kind], placed.path)
         else:

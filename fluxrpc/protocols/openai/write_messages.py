@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.openai.words import OPENAI
@@ -31,6 +32,8 @@ _ROLE_WORDS: Mapping[Role.ValueType, str] = {
 }
 _MEDIA = frozenset({"image", "audio", "video"})
 _HAVE_STRINGS_AND_LISTS = frozenset({Protocol.ANTHROPIC, Protocol.COHERE, Protocol.RESPONSES})
+_NEVER_BEGIN = frozenset({Protocol.COHERE, Protocol.RESPONSES})
+"""Protocols where an assistant message at the end means nothing special either."""
 _WRAPPERS = frozenset({"output", "error"})
 _MEDIA_NAMES: Mapping[str, str] = {"image": "image", "audio": "recording", "video": "video", "document": "document"}
 _ATTACHED = "[{kind} {number} of this result is attached in the next user message]"
@@ -57,6 +60,8 @@ def write_messages(writing: Writing) -> list[Fields]:
     if attached:
         written.append({"role": "user", "content": attached})
     _add_documents(written, writing)
+    if not written:
+        raise InvalidRequest.at("messages", "at least one message is expected")
     return written
 
 
@@ -200,7 +205,7 @@ def _attach(written: list[Fields], message: Fields, attached: list[Piece]) -> No
 
 def _without_prefill(turns: list[Turn], writing: Writing) -> list[Turn]:
     """The turns without an answer that is begun at the end: the model would write a new one, not go on."""
-    if len(turns) > 1 and turns[-1].role == ROLE_ASSISTANT:
+    if len(turns) > 1 and turns[-1].role == ROLE_ASSISTANT and writing.context.caller not in _NEVER_BEGIN:
         said = {placed.part.WhichOneof("kind") for placed in turns[-1].parts}
         if "text" in said and "tool_call" not in said:
             writing.notes.dropped("PREFILL", turns[-1].path)

@@ -10,7 +10,7 @@ from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.openai.words import MODALITY, REASONING_MODE, VERBOSITY
 from fluxrpc.protocols.openai.writing import Writing
 from fluxrpc.protocols.reasoning import effort_of_budget, nearest_effort, word_of_effort
-from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, convert
+from fluxrpc.protocols.schema import CHAT_STRICT, PLAIN, SchemaProfile, convert
 from fluxrpc.v1.message_pb2 import (
     OUTPUT_KIND_ENUM,
     OUTPUT_KIND_JSON,
@@ -54,8 +54,9 @@ def _format(form: OutputFormat, writing: Writing) -> Fields:
     if form.kind == OUTPUT_KIND_ENUM:
         writing.context.unwrap_key = _UNWRAP_KEY
         writing.notes.emulated("OUTPUT_ENUM", "output_format")
+        word = _converted(form, CHAT_STRICT, writing)
         schema = (
-            f'{{"type":"object","properties":{{"{_UNWRAP_KEY}":{form.schema_json}}},'
+            f'{{"type":"object","properties":{{"{_UNWRAP_KEY}":{word}}},'
             f'"required":["{_UNWRAP_KEY}"],"additionalProperties":false}}'
         )
         return {"type": "json_schema", "json_schema": {"name": "response", "schema": raw(schema), "strict": True}}
@@ -88,7 +89,10 @@ def _schema(form: OutputFormat, writing: Writing) -> Fields:
 def _schema_text(form: OutputFormat, writing: Writing) -> str:
     if writing.is_own:
         return form.schema_json
-    profile = CHAT_STRICT if form.strict else PLAIN
+    return _converted(form, CHAT_STRICT if form.strict else PLAIN, writing)
+
+
+def _converted(form: OutputFormat, profile: SchemaProfile, writing: Writing) -> str:
     path = "output_format.schema_json"
     return convert(form.schema_json, form.dialect, profile, writing.notes, code="OUTPUT_SCHEMA_KEYWORDS", path=path)
 
@@ -174,10 +178,17 @@ def _regated(writing: Writing, word: str) -> str:
 def _asked_effort(writing: Writing) -> str:
     """The effort that the request asks for, in whichever way it does."""
     options = writing.request.reasoning
-    word = options.effort_raw or word_of_effort(options.effort)
-    if word or writing.is_own:
+    word = word_of_effort(options.effort)
+    if writing.shares_words:
+        word = options.effort_raw or word
+    if writing.is_own:
         return word
-    if options.mode == REASONING_MODE_OFF:
+    is_off = options.mode == REASONING_MODE_OFF
+    if options.effort and (not word or (is_off and word != "none")):
+        writing.notes.dropped("REASONING_EFFORT", "reasoning.effort", "no such effort, or reasoning is switched off")
+    if word and not is_off:
+        return word
+    if is_off:
         return "none"
     if options.mode == REASONING_MODE_BETWEEN_TOOLS:
         writing.notes.approximated("REASONING_MODE", "reasoning.mode")

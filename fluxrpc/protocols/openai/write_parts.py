@@ -110,6 +110,9 @@ def _document(part: Part, path: str, writing: Writing) -> Fields | None:
         return {"type": "text", "text": document_text(document)}
     media = document.media
     file: Fields = {}
+    if media.HasField("file_id") and not writing.shares_words:
+        writing.notes.dropped("FILE_ID", f"{path}.document")
+        return None
     if media.HasField("file_id"):
         file["file_id"] = media.file_id
     elif media.data:

@@ -39,6 +39,8 @@ def write_tools(writing: Writing, body: Fields) -> None:
     if tools:
         body["tools"] = tools
     if not writing.is_own and not tools:
+        if request.tool_choice.mode in _FORCING:
+            writing.notes.dropped("TOOL_CHOICE", "tool_choice")
         return
     if request.HasField("tool_choice"):
         _write_choice(writing, body)
@@ -167,7 +169,9 @@ def _write_choice(writing: Writing, body: Fields) -> None:
         writing.notes.dropped("TOOL_CHOICE", "tool_choice.mode")
         return
     word = TOOL_CHOICE.say(mode, choice.mode_raw)
-    names = [(name, _kind_of(name, writing)) for name in choice.names]
+    names = [(name, kind) for name in choice.names if (kind := _kind_of(name, writing))]
+    if len(names) < len(choice.names):
+        writing.notes.dropped("TOOL_CHOICE_NAMED", "tool_choice.names")
     if len(names) == 1 and mode == TOOL_CHOICE_MODE_REQUIRED:
         body["tool_choice"] = _reference(*names[0], writing)
     elif names and writing.dialect.is_original:
@@ -181,8 +185,13 @@ _FORCING = frozenset({TOOL_CHOICE_MODE_REQUIRED})
 
 
 def _kind_of(name: str, writing: Writing) -> str:
-    is_custom = any(tool.custom.name == name for tool in writing.request.tools if tool.HasField("custom"))
-    return "custom" if is_custom and writing.dialect.is_original else "function"
+    """`function` or `custom`; "" for a tool that is neither, which cannot be chosen by name."""
+    kinds = [
+        tool.WhichOneof("kind") for tool in writing.request.tools if name in (tool.custom.name, tool.function.name)
+    ]
+    if not kinds and not writing.is_own:
+        return ""
+    return "custom" if kinds[:1] == ["custom"] and writing.dialect.is_original else "function"
 
 
 def _reference(name: str, kind: str, writing: Writing) -> Fields:

@@ -24,6 +24,7 @@ __all__ = ["Writing", "own_keys"]
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+_SAME_WORDS = frozenset({None, Protocol.OPENAI, Protocol.RESPONSES})
 MAX_BREAKPOINTS = 4
 """More are refused; the last ones reach furthest."""
 
@@ -38,6 +39,8 @@ class Writing:
         self.gates = context.target.gates
         self.dialect = dialect_named(context.target.dialect)
         self.is_own = context.caller is Protocol.OPENAI
+        self.shares_words = context.caller in _SAME_WORDS
+        """Words and ids of files that the caller says are those of this provider."""
         self.spelt = own_keys(request.extras)
         self.refused: set[str] = set()
         """Fields of the request that the gates refuse, once the effort of reasoning is settled."""

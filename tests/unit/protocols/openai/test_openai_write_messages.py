@@ -175,7 +175,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]] = {
             {"document": {"text": "x"}},
             {"server_tool_call": {"id": "s"}},
             {"server_tool_result": {"call_id": "s"}},
-            {"compaction": {"text": "x"}},
+            {"compaction": {}},
             {"raw": {"protocol": "PROTOCOL_GEMINI", "body_json": "{}"}},
         ),
         [{"role": "assistant", "content": "a", "refusal": "no\nnever"}, WRITTEN_BYE],

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Notes]] = {
             "service_tier": "SERVICE_TIER_OTHER", "service_tier_raw": "gold", "end_user_id": "u" * 129,
             "provider_state": {"previous_response_id": "r", "container_id": "c"},
             "metadata": {"k" * 65: "v"}, "stop_sequences": list("abcde"),
-            "extras": [{"protocol": "PROTOCOL_GEMINI", "key": "safetySettings", "value_json": "[]"}],
+            "extras": [{"protocol": "PROTOCOL_GEMINI", "key": "safetySettings", "value_json": "[{}]"}],
         },
         {},
         [

@@ -1,0 +1,132 @@
+"""What one protocol can say and another cannot: one thing at a time, on its way from a caller to each target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fluxrpc.errors import FluxError, InvalidRequest, NotExpressible
+from fluxrpc.protocols.base import Protocol
+from fluxrpc.v1.outcome_pb2 import NoteAction
+from tests.support.translating import HELLO, bridge_for, target_for, written
+
+O, A, G, C, R = Protocol.OPENAI, Protocol.ANTHROPIC, Protocol.GEMINI, Protocol.COHERE, Protocol.RESPONSES  # noqa: E741  # one letter each: the cases are a table
+FUNCTION: dict[Protocol, dict[str, Any]] = {
+    O: {"type": "function", "function": {"name": "f"}},
+    A: {"name": "f", "input_schema": {"type": "object", "properties": {}}},
+    G: {"functionDeclarations": [{"name": "f"}]},
+    C: {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}},
+    R: {"type": "function", "name": "f", "strict": False, "parameters": {"type": "object", "properties": {}}},
+}
+GONE = object()
+Case = tuple[Protocol, dict[str, Any], Protocol, dict[str, Any], list[str]]
+"""Caller, what its smallest request says besides, target, what is written, what is noted."""
+
+
+def said(caller: Protocol, patch: dict[str, Any]) -> dict[str, Any]:
+    return {**HELLO[caller], **patch}
+
+
+def noted(bridge: Any) -> list[str]:
+    limit = ("MAX_OUTPUT_TOKENS", "INJECTED")
+    notes = [(each.code, NoteAction.Name(each.action).removeprefix("NOTE_ACTION_"), each.path) for each in bridge.notes]
+    return [f"{action} {code} {path}" for code, action, path in notes if (code, action) != limit]
+
+
+def ask(part: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}, part]}]}
+
+
+CASES: dict[str, Case] = {
+    "a file of another provider": (
+        A, ask({"type": "document", "source": {"type": "file", "file_id": "f1"}}), O,
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}]}]},
+        ["DROPPED FILE_ID messages[0].content[1].source"],
+    ),
+    "a file of the same provider": (
+        R, {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f1"}]}]}, O,
+        {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f1"}}]}]}, [],
+    ),
+    "a word of a list, in the types of OpenAPI": (
+        G, {"generationConfig": {
+            "responseMimeType": "text/x.enum", "responseSchema": {"type": "STRING", "enum": ["x"]},
+        }}, O,
+        {"response_format": {"type": "json_schema", "json_schema": {
+            "name": "response", "strict": True,
+            "schema": {
+                "type": "object", "properties": {"value": {"type": "string", "enum": ["x"]}},
+                "required": ["value"], "additionalProperties": False,
+            },
+        }}},
+        ["EMULATED OUTPUT_ENUM generationConfig.responseMimeType"],
+    ),
+    "effort without reasoning": (
+        A, {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}}, O, {"reasoning_effort": "none"},
+        ["DROPPED REASONING_EFFORT output_config.effort"],
+    ),
+    "an effort that nobody knows": (
+        A, {"output_config": {"effort": "huge"}}, O, {"reasoning_effort": GONE},
+        ["DROPPED REASONING_EFFORT output_config.effort"],
+    ),
+    "an effort that OpenAI may know": (
+        R, {"reasoning": {"effort": "huge"}}, O, {"reasoning_effort": "huge"}, [],
+    ),
+    "a summary of earlier turns": (
+        A, {"messages": [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": [{"type": "compaction", "content": "sum"}]},
+            {"role": "user", "content": "y"},
+        ]}, O,
+        {"messages": [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": [{"type": "text", "text": "sum"}]},
+            {"role": "user", "content": "y"},
+        ]},
+        ["APPROXIMATED COMPACTION messages[1].content[0]"],
+    ),
+    "an answer at the end that nobody was to go on from": (
+        C, {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}, O,
+        {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}, [],
+    ),
+    "a search that is forced": (
+        A, {
+            "tools": [FUNCTION[A], {"type": "web_search_20250305", "name": "web_search"}],
+            "tool_choice": {"type": "tool", "name": "web_search"},
+        }, O,
+        {"tool_choice": "required"}, ["DROPPED TOOL_CHOICE_NAMED tool_choice.name"],
+    ),
+    "only a search, and it is forced": (
+        A, {
+            "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+            "tool_choice": {"type": "tool", "name": "web_search"},
+        }, O,
+        {"web_search_options": {}, "tool_choice": GONE}, ["DROPPED TOOL_CHOICE tool_choice"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("caller", "patch", "target", "wanted", "notes"), CASES.values(), ids=CASES)
+def test_what_is_written_and_noted(
+    caller: Protocol, patch: dict[str, Any], target: Protocol, wanted: dict[str, Any], notes: list[str]
+) -> None:
+    bridge = bridge_for(caller, said(caller, patch), target_for(target))
+    body = written(bridge)
+    assert {key: body.get(key, GONE) for key in wanted} == wanted
+    assert noted(bridge) == notes
+
+
+REFUSED: dict[str, tuple[Protocol, dict[str, Any], Protocol, type[FluxError], str]] = {
+    "no message": (G, {"contents": []}, O, InvalidRequest, "contents"),
+}
+
+
+@pytest.mark.parametrize(("caller", "patch", "target", "error", "path"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused(
+    caller: Protocol, patch: dict[str, Any], target: Protocol, error: type[FluxError], path: str
+) -> None:
+    with pytest.raises(error) as refused:
+        bridge_for(caller, said(caller, patch), target_for(target)).wire(stream=False)
+    error_at = refused.value
+    assert isinstance(error_at, InvalidRequest | NotExpressible)
+    assert [each.path for each in error_at.violations] == [path]
