@@ -35,8 +35,8 @@ InCallersWords = Callable[[AttemptError], AttemptError]
 def failure_in(finishes: Iterable[Finish], context: Context) -> AnswerFault | None:
     """The fault that an answer is whose provider itself calls it failed, in an end like any other.
 
-    Other protocols have no word for such an end (Chat would say `stop`), and nothing may look whole that is not. Callers
-    of the provider's own protocol and typed ones are told its word and can judge.
+    Other protocols have no word for such an end (Chat would say `stop`), and nothing may look whole that is not.
+    Callers of the provider's own protocol and typed ones are told its word and can judge.
     """
     if context.caller in (None, context.target.protocol):
         return None

@@ -28,7 +28,7 @@ __all__ = [
     "AUDIO_LIFETIME_SECONDS",
     "BETWEEN_ITEMS",
     "DROPPED_KINDS",
-    "is_new_item",
+    "next_item",
     "note_citation",
     "note_trimmings",
     "write_response",
@@ -37,6 +37,7 @@ __all__ = [
 Fields = dict[str, Any]
 BETWEEN_ITEMS = "\n\n"
 """Stands between texts that were messages of their own."""
+_PLAN = "plan"
 AUDIO_LIFETIME_SECONDS = 3_600
 """`expires_at` of sound that came without: the field is demanded, and OpenAI keeps sound about that long."""
 DROPPED_KINDS = {
@@ -66,9 +67,15 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     return msgspec.json.encode(body)
 
 
-def is_new_item(before: str, item: str) -> bool:
-    """Whether two texts were messages of their own."""
-    return bool(before and item and before != item)
+def next_item(before: str, part: Part) -> tuple[bool, str]:
+    """Whether a text begins a message of its own, and which one that is.
+
+    A plan is one of its own; what names none belongs to the message `before`, "" for the first.
+    """
+    item = part.item_id or (_PLAN if part.phase == TEXT_PHASE_PLAN else "")
+    if not item and before != _PLAN:
+        return False, before
+    return bool(before) and before != item, item
 
 
 def note_trimmings(part: Part, path: str, notes: Notes) -> None:
@@ -132,10 +139,10 @@ class _Message:
 
     def add_text(self, part: Part, path: str) -> None:
         """Text, its citations and probabilities."""
-        if is_new_item(self._item, part.item_id):
+        is_new, self._item = next_item(self._item, part)
+        if is_new:
             self._content.append(BETWEEN_ITEMS)
             self._length += len(BETWEEN_ITEMS)
-        self._item = part.item_id or self._item
         for index, citation in enumerate(part.citations):
             found = annotations_of(citation, shift=self._length, length=len(part.text))
             self._annotations.extend(found)

@@ -28,7 +28,7 @@ from fluxrpc.protocols.openai.write_response import (
     AUDIO_LIFETIME_SECONDS,
     BETWEEN_ITEMS,
     DROPPED_KINDS,
-    is_new_item,
+    next_item,
     note_citation,
     note_trimmings,
 )
@@ -71,6 +71,8 @@ class _Progress(Struct):
     summary: int = -1
     listed: dict[str, int] = field(default_factory=dict)
     """How many entries of each list were written: accumulators put the lists together by `index`."""
+    waiting: list[Any] = field(default_factory=list)
+    """Citations of the open text that name no place in it."""
 
 
 class OpenAIEventWriter:
@@ -153,6 +155,9 @@ class OpenAIEventWriter:
         if progress.kind == "tool_call" and not (progress.has_grown or progress.is_custom):
             self._arguments(index, progress, "{}")
         progress.kind = ""
+        waiting, progress.waiting = progress.waiting, []
+        for citation in waiting:
+            self._annotate(index, progress, progress.part, citation)
 
     def finish(self, finish: Finish, event: StreamEvent) -> None:
         """A choice has finished."""
@@ -190,9 +195,9 @@ class OpenAIEventWriter:
     def start_text(self, index: int, progress: _Progress, part: Part) -> None:
         """Text."""
         progress.span = [0, 0]
-        if is_new_item(progress.item, part.item_id):
+        is_new, progress.item = next_item(progress.item, part)
+        if is_new:
             self._text(index, progress, "text", BETWEEN_ITEMS)
-        progress.item = part.item_id or progress.item
         progress.span = progress.spans[progress.part] = [progress.length, 0]
         progress.has_grown = False
         self._text(index, progress, "text", part.text, part.logprobs)
@@ -345,6 +350,9 @@ class OpenAIEventWriter:
             self._piece(index, content)
 
     def _annotate(self, index: int, progress: _Progress, part: int, citation: Any) -> None:
+        if progress.kind and part == progress.part and citation.sources and not citation.HasField("end"):
+            progress.waiting.append(citation)  # it is of the whole text, whose end is not known yet
+            return
         shift, length = progress.spans.get(part, (0, 0))
         found = annotations_of(citation, shift=shift, length=length)
         note_citation(

@@ -108,8 +108,8 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
         ],
         [
             ROLE, {"content": "a"},
-            annotation(0, 0, 1, "https://x"),
             SIGNED,
+            annotation(0, 0, 1, "https://x"),
             {"reasoning_content": "a\n\nb"},
             {"refusal": "no"},
             {"tool_calls": [{
@@ -178,8 +178,8 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
     "items": (
         [
             start({"text": "", "item_id": "a", "phase": "TEXT_PHASE_COMMENTARY"}), grow(text="ab"), stop(),
-            start({"text": "", "item_id": "b"}, 1), grow(1, text="c"),
-            grow(1, citation={"sources": [{"url": "https://x"}]}),
+            start({"text": "", "item_id": "b"}, 1), grow(1, citation={"sources": [{"url": "https://x"}]}),
+            grow(1, text="c"),
             grow(0, citation={"start": 1, "end": 2, "sources": [{"url": "https://y"}]}),
             grow(1, citation={"sources": [{"id": "d"}]}),
             stop(1),
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
         ],
         [
             ROLE, {"content": "ab"}, {"content": "\n\n"}, {"content": "c"},
-            annotation(0, 4, 5, "https://x"), annotation(1, 1, 2, "https://y"),
+            annotation(0, 1, 2, "https://y"), annotation(1, 4, 5, "https://x"),
             {"content": "d"},
             annotation(2, 0, 2, "https://z"),
             "stop",
@@ -201,6 +201,16 @@ CASES: dict[str, tuple[list[StreamEvent], list[Any], Notes]] = {
             dropped("CITATION", "choices[0].parts[1].citations"),
             ("CITATION_SPAN", "APPROXIMATED", "choices[0].parts[0].citations"),
         ],
+    ),
+    "a plan": (
+        [
+            start({"text": "", "phase": "TEXT_PHASE_PLAN"}), grow(text="a"), stop(),
+            start({"text": ""}, 1), grow(1, text="b"), stop(1),
+            start({"text": ""}, 2), grow(2, text="c"), stop(2),
+            END,
+        ],
+        [ROLE, {"content": "a"}, {"content": "\n\n"}, {"content": "b"}, {"content": "c"}, "stop"],
+        [],
     ),
     "sound": (
         [
