@@ -80,6 +80,10 @@ class Node:
         """Whether one of the fields is there, still unread, be it null: most bodies hold few of those that may be."""
         return not keys.isdisjoint(self._fields)
 
+    def is_only_text(self, key: str) -> bool:
+        """Whether a field is the only one, and a string."""
+        return len(self._fields) == 1 and self._starts(key, b'"')
+
     def fault(self, key: str, expected: str) -> JsonFault:
         """The error for a field that is not what is expected."""
         return JsonFault(f"{expected} is expected", path=self.at(key))
@@ -173,6 +177,11 @@ class Node:
         items: list[msgspec.Raw] = _decoded(_LIST, found, self.at(key), "a list")
         wrong = next((at for at, item in enumerate(items) if bytes(memoryview(item)[:1]) != b"{"), 0)
         return self.fault(f"{key}[{wrong}]", "an object")
+
+    def forget(self, keys: frozenset[str]) -> None:
+        """Consume fields whose values are read elsewhere, or say nothing."""
+        for key in keys & self._fields.keys():
+            del self._fields[key]
 
     def peek(self, key: str) -> msgspec.Raw:
         """The value of a field as it stands, null where it is absent; it is not consumed."""

@@ -44,6 +44,9 @@ def read_part(node: CamelNode, *, service: str = "", model: str = "") -> Part:
         JsonFault: a field is not of its type.
     """
     part = Part()
+    if node.is_only_text("text"):  # as nearly all are
+        part.text = node.text("text") or ""
+        return part
     read = next((read for key, read in _READERS.items() if key in node), None)
     if read is None:
         body = node.rest()

@@ -112,16 +112,19 @@ def _response(node: CamelNode, context: Context) -> MessageResponse:
     response.service_tier, response.service_tier_raw = served_tier(usage)
     model = response.model or context.target.model
     for number, candidate in enumerate(node.nodes("candidates")):
-        response.choices.append(_choice(candidate, number, context, model))
+        choice = response.choices.add(index=number)
+        _read_choice(choice, candidate, context, model)
     if not response.choices:
         response.choices.append(_blocked_choice(node))
     response.extras.extend(node.extras(GEMINI, nulls=False))
     return response
 
 
-def _choice(node: CamelNode, number: int, context: Context, model: str) -> Choice:
+def _read_choice(choice: Choice, node: CamelNode, context: Context, model: str) -> None:
+    """One candidate into a choice that is part of the answer already: a copy would cost as much as the reading."""
     index = node.integer("index")
-    choice = Choice(index=number if index is None else index)
+    if index is not None:
+        choice.index = index
     content = node.node("content")
     texts: list[Offsets | None] = []
     if content is not None:
@@ -135,7 +138,6 @@ def _choice(node: CamelNode, number: int, context: Context, model: str) -> Choic
     if spoken:
         spoken[0].logprobs.extend(read_logprobs(node.json("logprobsResult")))
     choice.extras.extend(node.extras(GEMINI, nulls=False))
-    return choice
 
 
 def _read_parts(choice: Choice, content: CamelNode, context: Context, model: str) -> None:

@@ -62,7 +62,7 @@ class CamelNode(Node):
     __slots__ = ()
 
     def __init__(self, fields: dict[str, msgspec.Raw], parent: Node | None = None, key: str = "") -> None:
-        if any("_" in name for name in fields):
+        if "_" in "".join(fields):
             fields = {_SNAKE.sub(_upper, name): value for name, value in fields.items()}
         super().__init__(fields, parent, key)
 

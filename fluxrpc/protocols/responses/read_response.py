@@ -26,7 +26,7 @@ __all__ = ["content_reader", "finish_of", "read_head", "read_response", "split_e
 
 _LATEST_SECONDS = 253402300799
 """The last second that a `Timestamp` can say (year 9999)."""
-_TYPED = ("object", "output", "status", "incomplete_details", "error", "usage")
+_TYPED = frozenset({"object", "output", "status", "incomplete_details", "error", "usage"})
 _UNFINISHED = frozenset({"in_progress", "queued"})
 """What only callers who asked for work in the background wait for."""
 _SETTINGS = words(
@@ -37,6 +37,7 @@ _SETTINGS = words(
 """What an answer repeats of its request: said again to callers of this protocol, no news to others."""
 _NEWS_TO_OWN = frozenset({"completed_at", "output_text", "billing", "tool_usage"})
 """What only callers of this protocol look for."""
+_NO_NEWS = _SETTINGS | _NEWS_TO_OWN
 _COUNTERS = frozenset(
     {"input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"}
 )
@@ -96,19 +97,19 @@ def split_extras(node: Node, context: Context) -> tuple[list[Extra], list[Extra]
 
     Both are wanted by callers of this protocol; others get the rest.
     """
-    exact = context.caller is Protocol.RESPONSES
+    node.forget(_TYPED)
+    if context.caller is not Protocol.RESPONSES:
+        node.forget(_NO_NEWS)
+        return [], node.extras(PROTOCOL_RESPONSES, nulls=False)
     repeated: list[Extra] = []
     rest: list[Extra] = []
-    for key in _TYPED:
-        node.take(key)
-    for each in node.extras(PROTOCOL_RESPONSES, nulls=exact):
-        key, value = each.key, each.value_json
-        if key in _TYPED:
-            continue
-        if key not in _SETTINGS and key not in _NEWS_TO_OWN:
+    for each in node.extras(PROTOCOL_RESPONSES):
+        if each.key in _SETTINGS:
+            repeated.append(spelling(PROTOCOL_RESPONSES, each.key, each.value_json))
+        elif each.key in _NEWS_TO_OWN:
+            rest.append(spelling(PROTOCOL_RESPONSES, each.key, each.value_json))
+        elif each.key not in _TYPED:  # a null that was asked for
             rest.append(each)
-        elif exact:
-            (repeated if key in _SETTINGS else rest).append(spelling(PROTOCOL_RESPONSES, key, value))
     return repeated, rest
 
 
@@ -124,7 +125,6 @@ def usage_of(found: Response) -> Usage | None:
     if usage is None:
         return None
     node = Node.root(bytes(found.usage))
-    for key in _COUNTERS:
-        node.take(key)
+    node.forget(_COUNTERS)
     usage.extras.extend(extra(each.key, each.value_json) for each in node.extras(PROTOCOL_RESPONSES, nulls=False))
     return usage

@@ -154,3 +154,11 @@ def test_null_is_absence_and_is_carried(reader: str, nothing: Any) -> None:
     assert getattr(node, reader)("b") == nothing
     assert getattr(node, reader)("a") == nothing
     assert [(extra.key, extra.value_json) for extra in node.extras(PROTOCOL_OPENAI)] == [("a", "null")]
+
+
+def test_fields_that_are_read_elsewhere() -> None:
+    node = Node.root(b'{"a":1,"b":null,"c":"x"}')
+    node.forget(frozenset({"a", "b", "d"}))
+    assert node.is_only_text("c")
+    assert not node.is_only_text("a")
+    assert [extra.key for extra in node.extras(PROTOCOL_OPENAI)] == ["c"]
