@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
@@ -22,10 +21,11 @@ from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.response_pb2 import MessageResponse
 from fluxrpc.v1.stream_pb2 import StreamEvent
 from tests.property.ir_strategies import requests, responses
-from tests.support.translating import bridge_for, target_for
+from tests.support.translating import bridge_for, target_for, written
 
 PAIRS = list(permutations(Protocol, 2))
-_STEP = re.compile(r"\.|(?=\[)")
+_UNKNOWN = st.dictionaries(st.sampled_from(["novelty", "vendor"]), st.sampled_from([1, "a", {"b": [2]}]), max_size=2)
+"""Fields that no protocol has."""
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -75,6 +75,37 @@ def test_there_and_back_keeps_what_no_note_lists(there: Protocol, via: Protocol,
 
 def _context(protocol: Protocol) -> Context:
     return Context(caller=protocol, target=target_for(protocol), request=MessageRequest(), stream=True, now=1)
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+@given(asked=requests(), unknown=_UNKNOWN)
+@settings(max_examples=40, deadline=None)
+def test_a_request_comes_back_as_it_was(protocol: Protocol, asked: MessageRequest, unknown: dict[str, Any]) -> None:
+    body = json.loads(bridge_for(None, asked, target_for(protocol)).wire(stream=False).body) | unknown
+    assert written(bridge_for(protocol, body, target_for(protocol))) == body
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+@given(answer=responses(), unknown=_UNKNOWN)
+@settings(max_examples=40, deadline=None)
+def test_an_answer_comes_back_as_it_was(protocol: Protocol, answer: MessageResponse, unknown: dict[str, Any]) -> None:
+    translator, context = TRANSLATORS[protocol], _context(protocol)
+    body = json.loads(translator.write_response(answer, context, Notes(translator.fates))) | unknown
+    read = translator.read_response(json.dumps(body).encode(), context, Notes({}))
+    assert json.loads(translator.write_response(read, context, Notes(translator.fates))) == body
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+@given(answer=responses())
+@settings(max_examples=40, deadline=None)
+def test_a_stream_comes_back_as_it_was(protocol: Protocol, answer: MessageResponse) -> None:
+    translator, context = TRANSLATORS[protocol], _context(protocol)
+    writer = translator.write_stream(context, Notes(translator.fates))
+    frames = writer.write(events_of(answer)) + writer.close()
+    reader = translator.read_stream(StreamOptions(), context)
+    events = [*reader.feed(frames).events, *reader.close().events]
+    again = translator.write_stream(context, Notes(translator.fates))
+    assert again.write(events) + again.close() == frames
 
 
 @pytest.mark.parametrize("protocol", list(Protocol))
