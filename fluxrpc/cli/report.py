@@ -23,9 +23,8 @@ Lines = Iterator[Text | Table | Padding]
 # All control characters but tab and line feed.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Of a route that cannot say the request: nothing was sent to it.
-_NOT_ASKED = "OUTCOME_UNSPECIFIED"
+_NOT_ASKED = "OUTCOME_PASSED_OVER"
 _STYLES = {"OUTCOME_OK": "green", "OUTCOME_REFUSED": "green", "OUTCOME_ABANDONED": "yellow", _NOT_ASKED: "yellow"}
-_WORDS = {_NOT_ASKED: "passed over"}
 _NATIVE_CHARACTERS = 400
 _LABEL_WIDTH = 10
 # What every answer counts, and what is worth saying only where there is some.
@@ -69,7 +68,7 @@ def attempts_table(attempts: Iterable[Attempt], *, reasons: bool = True) -> Padd
         blame = Blame.Name(attempt.blame) if attempt.blame in Blame.values() else str(attempt.blame)
         cells = [
             Text(harmless(attempt.route)),
-            Text(_WORDS.get(outcome) or outcome.removeprefix("OUTCOME_").lower(), style=_STYLES.get(outcome, "red")),
+            Text(outcome.removeprefix("OUTCOME_").replace("_", " ").lower(), style=_STYLES.get(outcome, "red")),
             Text(blame.removeprefix("BLAME_").lower()),
             Text(str(attempt.http_status or "-")),
             Text(f"{_seconds(attempt.duration) * 1000:.1f}"),

@@ -24,7 +24,7 @@ from fluxrpc.v1.outcome_pb2 import (
     BLAME_NOBODY,
     NOTE_ACTION_DROPPED,
     NOTE_ACTION_EMULATED,
-    OUTCOME_UNSPECIFIED,
+    OUTCOME_PASSED_OVER,
     TranslationNote,
 )
 from tests.unit.routing.provider import DONE, FINISH, TEXT, FakeProviders, Scripted, error_body, failing, stream
@@ -112,7 +112,7 @@ async def test_a_route_that_cannot_say_it_is_passed_over_and_named(monkeypatch: 
     result = await here.ask(route, here.route("b", priority=1), options=STRICT, max_attempts=1)
     passed, given = result.attempts
     assert (passed.route, passed.reason) == ("a", "LACKS_VISION")
-    assert (passed.outcome, passed.blame, passed.start.seconds) == (OUTCOME_UNSPECIFIED, BLAME_NOBODY, 5)
+    assert (passed.outcome, passed.blame, passed.start.seconds) == (OUTCOME_PASSED_OVER, BLAME_NOBODY, 5)
     assert given.route == "b"
     assert here.providers.seen == ["b"]
     assert here.hooks.events == [("attempt", "b")]  # what was not asked is no attempt, and no failure

@@ -47,6 +47,8 @@ const (
 	Outcome_OUTCOME_NETWORK Outcome = 7
 	// The caller left or ran out of time.
 	Outcome_OUTCOME_ABANDONED Outcome = 8
+	// Nothing: the route was not asked, because it cannot say the request or its model cannot do it; see `reason`.
+	Outcome_OUTCOME_PASSED_OVER Outcome = 9
 )
 
 // Enum value maps for Outcome.
@@ -61,6 +63,7 @@ var (
 		6: "OUTCOME_MODEL",
 		7: "OUTCOME_NETWORK",
 		8: "OUTCOME_ABANDONED",
+		9: "OUTCOME_PASSED_OVER",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED": 0,
@@ -72,6 +75,7 @@ var (
 		"OUTCOME_MODEL":       6,
 		"OUTCOME_NETWORK":     7,
 		"OUTCOME_ABANDONED":   8,
+		"OUTCOME_PASSED_OVER": 9,
 	}
 )
 
@@ -699,7 +703,7 @@ const file_fluxrpc_v1_outcome_proto_rawDesc = "" +
 	"\vhttp_status\x18\x02 \x01(\rR\n" +
 	"httpStatus\x12,\n" +
 	"\aheaders\x18\x03 \x03(\v2\x12.fluxrpc.v1.HeaderR\aheaders\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body*\xc7\x01\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body*\xe0\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -710,7 +714,8 @@ const file_fluxrpc_v1_outcome_proto_rawDesc = "" +
 	"\x12OUTCOME_CREDENTIAL\x10\x05\x12\x11\n" +
 	"\rOUTCOME_MODEL\x10\x06\x12\x13\n" +
 	"\x0fOUTCOME_NETWORK\x10\a\x12\x15\n" +
-	"\x11OUTCOME_ABANDONED\x10\b*}\n" +
+	"\x11OUTCOME_ABANDONED\x10\b\x12\x17\n" +
+	"\x13OUTCOME_PASSED_OVER\x10\t*}\n" +
 	"\x05Blame\x12\x15\n" +
 	"\x11BLAME_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fBLAME_NOBODY\x10\x01\x12\x10\n" +

@@ -47,6 +47,8 @@ class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Outcome.Value
     """The provider's host was not reached: name lookup, refused, TLS, connect timeout, reset."""
     OUTCOME_ABANDONED: _Outcome.ValueType  # 8
     """The caller left or ran out of time."""
+    OUTCOME_PASSED_OVER: _Outcome.ValueType  # 9
+    """Nothing: the route was not asked, because it cannot say the request or its model cannot do it; see `reason`."""
 
 class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper):
     """What an attempt met. New values may appear."""
@@ -69,6 +71,8 @@ OUTCOME_NETWORK: Outcome.ValueType  # 7
 """The provider's host was not reached: name lookup, refused, TLS, connect timeout, reset."""
 OUTCOME_ABANDONED: Outcome.ValueType  # 8
 """The caller left or ran out of time."""
+OUTCOME_PASSED_OVER: Outcome.ValueType  # 9
+"""Nothing: the route was not asked, because it cannot say the request or its model cannot do it; see `reason`."""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
 class _Blame:
