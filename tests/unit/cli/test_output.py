@@ -17,6 +17,7 @@ from fluxrpc.v1.outcome_pb2 import (
     BLAME_ROUTE,
     NOTE_ACTION_CLAMPED,
     OUTCOME_MODEL,
+    OUTCOME_PASSED_OVER,
     Attempt,
     NativeError,
     RouteInfo,
@@ -45,7 +46,8 @@ def said(text: str) -> ExecuteStreamResponse:
 
 
 def test_a_route_that_was_passed_over_is_told_as_such() -> None:
-    shown = text_of(attempts_table([Attempt(route="a", blame=BLAME_NOBODY, reason="LACKS_VISION")]))
+    passed = Attempt(route="a", outcome=OUTCOME_PASSED_OVER, blame=BLAME_NOBODY, reason="LACKS_VISION")
+    shown = text_of(attempts_table([passed]))
     assert shown.splitlines()[-1].split() == ["a", "passed", "over", "nobody", "-", "0.0", "LACKS_VISION"]
 
 
