@@ -13,6 +13,7 @@ import msgspec
 
 from fluxrpc.protocols.cohere.words import whole_number
 from fluxrpc.protocols.node import Node, merge_extras, raw, spelling
+from fluxrpc.protocols.whole_answer import read_loosely
 from fluxrpc.v1.part_pb2 import (
     CITATION_SOURCE_KIND_DOCUMENT,
     CITATION_SOURCE_KIND_OTHER,
@@ -48,6 +49,15 @@ _KINDS: Final[dict[str, CitationSourceKind.ValueType]] = {
     "tool": CITATION_SOURCE_KIND_TOOL,
 }
 _TYPES: Final = {kind: word for word, kind in _KINDS.items()}
+
+
+class _Record(msgspec.Struct):
+    title: str | None = None
+    url: str | None = None
+    snippet: str | None = None
+
+
+_RECORD = msgspec.json.Decoder(_Record)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -133,7 +143,15 @@ def _read_source(node: Node) -> CitationSource:
         source.data_json = node.rest()
     elif node.is_object(payload):
         source.data_json = node.json(payload)
+        if payload == "document":
+            _read_record(source)
     return source
+
+
+def _read_record(source: CitationSource) -> None:
+    """What other protocols can say of a document, where its record has the usual fields."""
+    record = read_loosely(_RECORD, msgspec.Raw(source.data_json.encode())) or _Record()
+    source.title, source.url, source.cited_text = record.title or "", record.url or "", record.snippet or ""
 
 
 def is_own(citation: Citation) -> bool:

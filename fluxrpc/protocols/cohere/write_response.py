@@ -13,13 +13,13 @@ from fluxrpc.protocols.cohere.usage import written_usage
 from fluxrpc.protocols.cohere.write_answer import (
     BLOCKS,
     LAZY,
-    NO_ARGUMENTS,
     note_answer,
     note_part,
     note_said,
     text_in,
     written_call,
 )
+from fluxrpc.protocols.cohere.write_messages import written_arguments
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
@@ -59,7 +59,7 @@ def _message(choice: Choice, notes: Notes) -> dict[str, Any]:
         path = f"choices[0].parts[{index}]"
         note_part(part, path, notes)
         if part.HasField("tool_call"):
-            calls.append(written_call(part, part.tool_call.arguments_json or NO_ARGUMENTS))
+            calls.append(written_call(part, written_arguments(part.tool_call)))
         elif part.HasField("raw") and part.raw.protocol == PROTOCOL_COHERE:
             content.append(raw(part.raw.body_json))
         elif part.phase == TEXT_PHASE_PLAN:

@@ -29,10 +29,11 @@ from fluxrpc.protocols.cohere.write_answer import (
     text_in,
     written_call,
 )
+from fluxrpc.protocols.cohere.write_messages import written_arguments
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.v1.part_pb2 import TEXT_PHASE_PLAN, Part, TokenLogprob
+from fluxrpc.v1.part_pb2 import TEXT_PHASE_PLAN, Citation, Part, TokenLogprob, ToolCall
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE
 from fluxrpc.v1.response_pb2 import Finish, MessageResponse
 from fluxrpc.v1.stream_pb2 import PartDelta, PartStart, PartStop, RawEvent, StreamEvent
@@ -75,6 +76,10 @@ class _Open(msgspec.Struct):
     """By which delta it grows: reasoning and its summaries are not mixed."""
     summary: int = 0
     """Which summary grew last."""
+    waiting: list[Citation] = msgspec.field(default_factory=list)
+    """Citations of the whole part: they wait for its end."""
+    held: list[str] | None = None
+    """Free text of a call, which is written as one string within an object."""
 
 
 class CohereEventWriter:
@@ -166,7 +171,7 @@ class CohereEventWriter:
             self._grow_in("content-delta", {"index": self._blocks, "delta": {"message": {"content": {block: _HOLE}}}})
         if self._open.start and kind not in LAZY:
             self._flush_start(frames)
-        text = part.tool_call.arguments_json or text_in(part)
+        text = part.tool_call.arguments_json or part.tool_call.custom_text or text_in(part)
         if text and self._open.head:
             self._grow(text, (), frames)
 
@@ -177,6 +182,8 @@ class CohereEventWriter:
         self._open.end = _frame("tool-call-end", {"index": index})
         grown = {"function": {"arguments": _HOLE}}
         self._grow_in("tool-call-delta", {"index": index, "delta": {"message": {"tool_calls": grown}}})
+        if part.tool_call.HasField("custom_text"):
+            self._open.held = []
 
     def _open_block(self, content: Any) -> None:
         """The index is that of the next block: it is taken once the frame that opens it is written."""
@@ -206,6 +213,8 @@ class CohereEventWriter:
         elif kind == "summary":
             self._grow_summary(delta, frames)
         elif self._open.head:
+            if any(token.alternatives for token in delta.logprobs):
+                self._notes.dropped("ANSWER_LOGPROBS", f"{self._open.path}.logprobs")
             text = "" if kind is None else getattr(delta, kind)
             if self._open.source in ("", kind):
                 self._open.source = kind or ""
@@ -215,6 +224,9 @@ class CohereEventWriter:
         now = self._open
         if now.start:
             self._flush_start(frames)
+        if now.held is not None:
+            now.held.append(text)
+            return
         now.length += len(text)
         tail = now.tail
         if logprobs and now.block:
@@ -232,19 +244,26 @@ class CohereEventWriter:
     def _cite(self, delta: PartDelta, frames: list[bytes]) -> None:
         """A citation, also of a part that has ended. One of what was not written is lost with it."""
         note_citation(delta.citation, f"choices[0].parts[{delta.part_index}]", self._notes)
-        place = self._places.get(delta.part_index)
-        if place is None:
-            return
-        if delta.part_index == self._open.part_index:
-            place = msgspec.structs.replace(place, length=self._open.length)
+        is_open = delta.part_index == self._open.part_index
+        if is_open and not delta.citation.HasField("start"):
+            self._open.waiting.append(delta.citation)
+        elif (place := self._places.get(delta.part_index)) is not None:
+            if is_open:
+                place = msgspec.structs.replace(place, length=self._open.length)
+            self._write_citation(delta.citation, place, frames)
+
+    def _write_citation(self, citation: Citation, place: Place, frames: list[bytes]) -> None:
         index, self._citations = self._citations, self._citations + 1
-        written = written_citation(delta.citation, place)
+        written = written_citation(citation, place)
         frames.append(_frame("citation-start", {"index": index, "delta": {"message": {"citations": written}}}))
         frames.append(_frame("citation-end", {"index": index}))
 
     def _stop_part(self, event: PartStop, frames: list[bytes]) -> None:
         now = self._open
         whole = event.part.tool_call.arguments_json or text_in(event.part)
+        if now.held is not None:
+            call = ToolCall(custom_text="".join(now.held) or event.part.tool_call.custom_text)
+            whole, now.held = written_arguments(call), None
         if not now.length and now.head:
             text = whole or (NO_ARGUMENTS if now.kind == "tool_call" else "")
             if text:
@@ -253,7 +272,9 @@ class CohereEventWriter:
             note_said(now.kind, now.path, self._notes, has_text=bool(now.length))
         place = self._places.get(now.part_index)
         if place is not None:
-            self._places[now.part_index] = msgspec.structs.replace(place, length=now.length)
+            place = self._places[now.part_index] = msgspec.structs.replace(place, length=now.length)
+            for citation in now.waiting:
+                self._write_citation(citation, place, frames)
         if now.end and not now.start:
             frames.append(now.end)
         self._open = _Open("", "", -1)

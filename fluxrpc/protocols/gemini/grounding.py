@@ -172,7 +172,7 @@ _KEYS = {CITATION_SOURCE_KIND_URL: "web", CITATION_SOURCE_KIND_MAPS: "maps"}
 
 def _written_chunk(source: CitationSource) -> dict[str, Any]:
     key = _KEYS.get(source.kind, "retrievedContext")
-    fields = {"uri": source.url, "title": source.title}
+    fields = {"uri": source.url, "title": source.title or source.id}
     if key == "retrievedContext":
         fields["text"] = source.cited_text
     return {key: {name: value for name, value in fields.items() if value}}

@@ -56,6 +56,8 @@ class ItemFrames:
         self._held: pb.Part | None = None
         self._held_path = ""
         self._summary = -1
+        self._waiting: list[pb.Citation] = []
+        """Citations of the open text that name no place in it: it is of the whole, whose end is not known yet."""
 
     def taken(self) -> bytes:
         """The frames so far, which are then the caller's."""
@@ -145,8 +147,10 @@ class ItemFrames:
             self.add("response.output_text.delta", self._content_place() | fields)
         elif name == "refusal" and opened.kind == "refusal":
             self.add("response.refusal.delta", self._content_place() | {"delta": delta.refusal})
-        elif name == "citation" and opened.kind == "text":
+        elif name == "citation" and opened.kind == "text" and delta.citation.HasField("end"):
             self._cite(opened.part, opened.text(), delta.citation, self._content_place())
+        elif name == "citation" and opened.kind == "text":
+            self._waiting.append(delta.citation)
         elif opened.kind == "reasoning":
             self._think(opened, delta, name)
         elif opened.kind == "tool_call" and name == "arguments":
@@ -181,6 +185,15 @@ class ItemFrames:
         part = {"type": "summary_text", "text": text}
         self.add("response.reasoning_summary_text.done", place | {"text": text})
         self.add("response.reasoning_summary_part.done", place | {"part": part})
+
+    def _cite_whole(self, part: pb.Part, piece: Any) -> None:
+        """The citations that waited for the end of their text."""
+        for citation in self._waiting:
+            alone = pb.Part(text=part.text, citations=[citation])
+            for found in written_citations(alone, self._writer.notes, self._path, "CITATION"):
+                fields = {"annotation_index": piece["annotations"].index(found), "annotation": found}
+                self.add("response.output_text.annotation.added", self._content_place() | fields)
+        self._waiting = []
 
     def _cite(self, part: pb.Part, text: str, citation: pb.Citation, place: dict[str, Any]) -> None:
         before = len(written_citations(part, self._writer.notes, self._path, "CITATION")) - 1
@@ -219,6 +232,7 @@ class ItemFrames:
             self.refusals.append(whole)
             self.add("response.refusal.done", place | {"refusal": whole.refusal})
         elif not whole.HasField("raw"):
+            self._cite_whole(whole, piece)
             found = [_brief(each) for each in whole.logprobs]
             self.add("response.output_text.done", place | {"text": whole.text, "logprobs": found})
         self.add("response.content_part.done", place | {"part": piece})

@@ -68,6 +68,13 @@ _LOST = {
     "audio": "ANSWER_AUDIO",
 }
 _LOST_COUNTERS = ("tool_use_input_tokens", "input_modalities", "output_modalities", "web_fetch_requests")
+_NO_IMAGES: dict[str, Any] = {
+    "input_tokens": 0,
+    "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+    "output_tokens": 0,
+    "total_tokens": 0,
+}
+"""Counters of images: the SDKs demand them wherever tools are counted, and kinds that were not used count zero."""
 _PREFIXES = {
     "message": "msg",
     "reasoning": "rs",
@@ -206,7 +213,10 @@ class AnswerWriter:
         self.notes.foreign_extras(usage.extras, PROTOCOL_RESPONSES, "usage", "USAGE_DETAIL")
         fields["usage"] = counts
         if usage.HasField("web_search_requests"):
-            fields["tool_usage"] = {"web_search": {"num_requests": usage.web_search_requests}}
+            fields["tool_usage"] = {
+                "image_gen": _NO_IMAGES,
+                "web_search": {"num_requests": usage.web_search_requests},
+            }
 
     # --- items ---
 

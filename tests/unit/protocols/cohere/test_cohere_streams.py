@@ -311,6 +311,10 @@ PARTS: list[tuple[list[dict[str, Any]], list[Event], set[str]]] = [
             message("tool-call-start", index, tool_calls=CALL),
             message("tool-call-delta", index, tool_calls={"function": {"arguments": "{}"}}),
             message("tool-call-end", index))], set()),
+    ([{"toolCall": {"id": "w_1", "name": "w", "customText": 'a"b'}}], [
+        message("tool-call-start", 0, tool_calls=CALL),
+        message("tool-call-delta", 0, tool_calls={"function": {"arguments": '{"input":"a\\"b"}'}}),
+        message("tool-call-end", 0)], set()),
     ([{"text": "p", "phase": "TEXT_PHASE_PLAN"}], [message("tool-plan-delta", tool_plan="p")], set()),
     ([{"text": "ab", "citations": [{"sources": [{"kind": "CITATION_SOURCE_KIND_URL", "url": "u"}]}]}], [
         start(0, "text"), grown(0, "text", "ab"),
@@ -320,6 +324,9 @@ PARTS: list[tuple[list[dict[str, Any]], list[Event], set[str]]] = [
     ([{"text": "ab", "logprobs": [{"token": "a", "logprob": -1}, {"token": "b", "logprob": -2, "tokenId": 3}]}], [
         start(0, "text"), grown(0, "text", "ab", logprobs={"text": "ab", "token_ids": [3], "logprobs": [-1, -2]}),
         message("content-end", 0)], set()),
+    ([{"text": "a", "logprobs": [{"token": "a", "logprob": -1, "alternatives": [{"token": "b", "logprob": -2}]}]}], [
+        start(0, "text"), grown(0, "text", "a", logprobs={"text": "a", "token_ids": [], "logprobs": [-1]}),
+        message("content-end", 0)], {f"DROPPED ANSWER_LOGPROBS {PART}.logprobs"}),
 ]  # fmt: skip
 
 
@@ -343,6 +350,7 @@ EVENTS: list[tuple[list[dict[str, Any]], list[Event], set[str]]] = [
      [start(0, "text"), grown(0, "text", "", logprobs=LOGPROBS), message("content-end", 0)], set()),
     ([{"partStart": {"part": {"image": {}}}}, {"partDelta": {"data": "QUJD"}},
       {"partDelta": {"summary": {"text": "x"}}}, {"partDelta": {"citation": {"sources": [
+          {"kind": "CITATION_SOURCE_KIND_TOOL"}]}}}, {"partDelta": {"citation": {"start": 0, "end": 1, "sources": [
           {"kind": "CITATION_SOURCE_KIND_TOOL"}]}}}, {"partStop": {}}], [], {f"DROPPED ANSWER_IMAGE {PART}"}),
     ([{"partStart": {"part": {"reasoning": {}}}}, {"partDelta": {"summary": {"text": "x"}}},
       {"partDelta": {"reasoning": "t"}}, {"partStop": {}}],

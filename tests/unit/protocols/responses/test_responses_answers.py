@@ -384,7 +384,8 @@ def test_usage() -> None:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": 1765,
     }
-    assert body["tool_usage"] == {"web_search": {"num_requests": 2}}
+    assert body["tool_usage"]["web_search"] == {"num_requests": 2}
+    assert body["tool_usage"]["image_gen"]["total_tokens"] == 0
     assert notes == [
         "APPROXIMATED USAGE_DETAIL usage.cache_writes",
         "DROPPED USAGE_DETAIL usage.input_modalities",
