@@ -22,7 +22,7 @@ from fluxrpc.v1.message_pb2 import (
 )
 from fluxrpc.v1.tool_pb2 import TOOL_CHOICE_MODE_NONE
 
-__all__ = ["RULES", "misplaced_part"]
+__all__ = ["RULES", "misplaced_part", "nameless_tool"]
 
 Fault = tuple[str, str]
 
@@ -54,6 +54,7 @@ _KINDS_OF_ROLE: Final[dict[Role.ValueType, frozenset[str]]] = {
 }
 """Which kinds of part each role may speak."""
 
+_CALLERS_TOOLS: Final = frozenset({"function", "custom"})
 _URL_SCHEMES: Final = ("https://", "http://", "gs://")
 
 
@@ -138,6 +139,22 @@ def misplaced_part(messages: Iterable[message_pb2.Message]) -> Fault | None:
             if part.WhichOneof("kind") not in allowed:
                 words = str(part.WhichOneof("kind")).replace("_", " ")
                 return f"messages[{at}].parts[{index}]", f"a {words} cannot stand in this message"
+    return None
+
+
+def nameless_tool(request: message_pb2.MessageRequest) -> Fault | None:
+    """The first tool of the caller's, or call of one, that has no name: its path and the fault.
+
+    For requests that were read from a provider's protocol: any name that is made up would be an answer's riddle.
+    """
+    for at, tool in enumerate(request.tools):
+        kind = tool.WhichOneof("kind")
+        if kind in _CALLERS_TOOLS and not getattr(tool, kind).name:
+            return f"tools[{at}].{kind}.name", _REQUIRED
+    for at, message in enumerate(request.messages):
+        for index, part in enumerate(message.parts):
+            if part.HasField("tool_call") and not part.tool_call.name:
+                return f"messages[{at}].parts[{index}].tool_call.name", _REQUIRED
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 from msgspec import Struct
 
 from fluxrpc.errors import AttemptError, InvalidRequest
-from fluxrpc.ir.rules import misplaced_part
+from fluxrpc.ir.rules import misplaced_part, nameless_tool
 from fluxrpc.protocols.base import (
     Answer,
     AnswerStream,
@@ -75,9 +75,10 @@ class CallerRequest(Struct, kw_only=True):
                     self._read = TRANSLATORS[self.protocol].read_request(self.body, version=self.version)
                 except JsonFault as fault:
                     raise InvalidRequest.at(fault.path, str(fault)) from None
-                misplaced = misplaced_part(self._read.message.messages)
-                if misplaced is not None:
-                    raise InvalidRequest.at(self._place_of(misplaced[0]), misplaced[1])
+                asked = self._read.message
+                found = misplaced_part(asked.messages) or nameless_tool(asked)
+                if found is not None:
+                    raise InvalidRequest.at(self._place_of(found[0]), found[1])
             else:
                 raise TypeError("a request has a typed message, or a protocol and a head")
         return self._read

@@ -23,6 +23,7 @@ __all__ = ["ContentWriter", "logprobs", "own_extras", "said", "written_citations
 
 _SAME_WORDS = frozenset({None, Protocol.RESPONSES, Protocol.OPENAI})
 """Callers whose words and file ids are those of this protocol."""
+_SCHEMES = ("https://", "http://")
 _DROPPED = {"audio": "AUDIO", "video": "VIDEO"}
 _OWN_ANNOTATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
 
@@ -45,7 +46,7 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
             return self._raw(part, path)
         if kind == "text":
             piece = {"type": "input_text", "text": part.text}
-        elif kind == "image" and self._may_send(part.image, f"{path}.image"):
+        elif kind == "image" and self._may_send(part.image, f"{path}.image", "IMAGE_URL"):
             piece = self._image(part.image, f"{path}.image")
         elif kind == "document":
             return [self._finished(part, each, path) for each in self._document(part.document, f"{path}.document")]
@@ -76,10 +77,13 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
                 self.notes.approximated("CACHE_BREAKPOINT", f"{path}.cache_breakpoint.ttl")
         return written
 
-    def _may_send(self, media: pb.Media, path: str) -> bool:
-        """Ids of files are known to one provider only."""
+    def _may_send(self, media: pb.Media, path: str, code: str) -> bool:
+        """Ids of files are known to one provider only, and only addresses of the web are read."""
         if media.HasField("file_id") and self.caller not in _SAME_WORDS:
             self.notes.dropped("FILE_ID", f"{path}.file_id")
+            return False
+        if media.HasField("url") and not (self.exact or media.url.startswith(_SCHEMES)):
+            self.notes.dropped(code, f"{path}.url")
             return False
         return True
 
@@ -108,7 +112,7 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
             self.notes.dropped("DOCUMENT_TITLE", path)
         content = document.WhichOneof("content")
         if content == "media":
-            if self._may_send(document.media, f"{path}.media"):
+            if self._may_send(document.media, f"{path}.media", "DOCUMENT_URL"):
                 yield self._file(document, path)
             return
         if content == "text":

@@ -34,8 +34,8 @@ __all__ = ["HistoryWriter", "is_instructions"]
 
 _LEGAL_CALL_ID = re.compile(r"[!-~]{1,64}")
 _SAID = frozenset({"text", "refusal"})
-_PREFILLERS = frozenset({Protocol.ANTHROPIC, Protocol.GEMINI})
-"""Protocols where an assistant message at the end is the beginning of the answer."""
+_PREFILLERS = frozenset({None, Protocol.ANTHROPIC, Protocol.GEMINI})
+"""Callers with whom an assistant message at the end is the beginning of the answer."""
 _ROLES = {pb.ROLE_SYSTEM: "system", pb.ROLE_DEVELOPER: "developer", pb.ROLE_USER: "user"}
 
 
@@ -76,6 +76,8 @@ class HistoryWriter(Struct, kw_only=True):
                 self._note_message(message, turn.path)
             if turn.role == pb.ROLE_ASSISTANT:
                 self.keeps_ids = True
+                if not (turn.parts or self.exact):
+                    self.notes.dropped("EMPTY_CONTENT", turn.path)
                 written.extend(self._said(turn.parts))
             elif turn.role == pb.ROLE_TOOL:
                 written.extend(self._results(turn.parts))
@@ -188,6 +190,8 @@ class HistoryWriter(Struct, kw_only=True):
             item = self._item(placed, follower if skips else None)
             if item is not None:
                 yield item
+            elif skips:
+                self.notes.dropped("SERVER_TOOL_HISTORY", parts[at + 1].path)
 
     def _continues(self, opened: _Open, part: part_pb.Part) -> bool:
         """Whether a piece belongs to the message before it: only pieces of one item do."""
@@ -262,12 +266,19 @@ class HistoryWriter(Struct, kw_only=True):
             item = items.image_item(part)
         elif kind == "compaction":
             state = self._state(part)
-            item = None if state is None else items.compaction_item(part, state.value.decode())
+            item = self._summary(part, path) if state is None else items.compaction_item(part, state.value.decode())
         if item is None:
             self.notes.dropped(code, path)
         elif part.item_id and self.keeps_ids:
             item["id"] = part.item_id
         return item
+
+    def _summary(self, part: part_pb.Part, path: str) -> dict[str, Any] | None:
+        """What another provider kept of earlier turns, where it can be read."""
+        if not part.compaction.text or self.exact:
+            return None
+        self.notes.approximated("COMPACTION", path)
+        return {"role": "assistant", "content": part.compaction.text}
 
     def _state(self, part: part_pb.Part) -> OpaqueState | None:
         service = self.context.target.service

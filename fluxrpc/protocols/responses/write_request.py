@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras
@@ -27,6 +28,9 @@ __all__ = ["settings", "write_request"]
 
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_JSON_HINT = "Answer in JSON."
+"""JSON without a schema is refused unless the input holds the word."""
+_GOES_ON = frozenset({"previous_response_id", "conversation_id"})
 _BY_HAND = frozenset({"~input", "~include", "~tool_choice", "include"})
 """Extras whose fields are written with a look at them, not over."""
 
@@ -85,7 +89,8 @@ def _write_state(fields: dict[str, Any], state: pb.ProviderState, notes: Notes) 
 
 def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: ToolNames | None) -> Any:
     """The conversation; None where there is none, because the request goes on from state of the provider's."""
-    spelt = find_extra(request.extras, "~input") if context.caller is Protocol.RESPONSES else ""
+    exact = context.caller is Protocol.RESPONSES
+    spelt = find_extra(request.extras, "~input") if exact else ""
     if spelt == STRING:
         return request.messages[-1].text
     content = ContentWriter(caller=context.caller, notes=notes)
@@ -93,6 +98,20 @@ def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: To
     items = history.items(request.messages)
     if request.documents:
         _put_documents(items, request, content, notes)
+    if (
+        not items
+        and not spelt
+        and not exact
+        and not _GOES_ON & {each.name for each, _ in request.provider_state.ListFields()}
+    ):
+        raise InvalidRequest.at("messages", "at least one message is expected")
+    if (
+        request.output_format.kind == pb.OUTPUT_KIND_JSON
+        and not exact
+        and b"json" not in msgspec.json.encode(items).lower()
+    ):
+        notes.injected("OUTPUT_JSON", "output_format")
+        items.insert(0, {"role": "developer", "content": _JSON_HINT})
     return items if items or spelt else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.notes import Notes
@@ -50,6 +51,7 @@ _UNKNOWN = (
     ("citation_mode", "CITATION_MODE"),
 )
 """What this protocol has no field for."""
+_OFF_AT_ZERO = frozenset({"top_k", "presence_penalty", "frequency_penalty"})
 _BETWEEN_TOOLS = frozenset({pb.REASONING_MODE_BETWEEN_TOOLS, pb.REASONING_MODE_OTHER})
 
 
@@ -91,6 +93,8 @@ class SettingsWriter(Struct, kw_only=True):
         for name, code in _COPIED:
             if not request.HasField(name):  # type: ignore[arg-type]  # names of the table
                 continue
+            if name == "parallel_tool_calls" and not (request.tools or self.exact):
+                continue
             if self._takes(name):
                 self.fields[name] = getattr(request, name)
             else:
@@ -114,7 +118,7 @@ class SettingsWriter(Struct, kw_only=True):
     def _unknown(self, request: pb.MessageRequest) -> None:
         set_fields = {field.name for field, _ in request.ListFields()}
         for name, code in _UNKNOWN:
-            if name in set_fields:
+            if name in set_fields and (name not in _OFF_AT_ZERO or getattr(request, name)):
                 self.notes.dropped(code, name)
         if request.choice_count > 1:
             self.notes.dropped("CHOICE_COUNT", "choice_count")
@@ -143,6 +147,8 @@ class SettingsWriter(Struct, kw_only=True):
         word = self._word(EFFORTS, options.effort, options.effort_raw, ("REASONING_EFFORT", "reasoning.effort"))
         path = "reasoning.effort"
         if options.mode == pb.REASONING_MODE_OFF:
+            if word not in ("", "none"):
+                self.notes.dropped("REASONING_EFFORT", path, "reasoning is switched off")
             word, path = "none", "reasoning.mode"
         elif options.mode in _BETWEEN_TOOLS:
             self.notes.approximated("REASONING_MODE", "reasoning.mode")
@@ -150,6 +156,10 @@ class SettingsWriter(Struct, kw_only=True):
             limit = request.max_output_tokens if request.HasField("max_output_tokens") else None
             word, path = effort_of_budget(options.budget_tokens, limit), "reasoning.budget_tokens"
             self.notes.approximated("REASONING_BUDGET", path)
+        if options.mode == pb.REASONING_MODE_ON and not (
+            word or gates.is_reasoning or options.HasField("budget_tokens")
+        ):
+            self.notes.approximated("REASONING_MODE", "reasoning.mode")
         if word and not gates.takes_effort:
             self.notes.dropped("REASONING_EFFORT", path, "this model does not take it")
             return ""
@@ -185,6 +195,8 @@ class SettingsWriter(Struct, kw_only=True):
         if output.kind != pb.OUTPUT_KIND_JSON_SCHEMA:
             return {"type": _NAMES.get(output.kind, "text")}
         schema = output.schema_json
+        if not schema:
+            raise InvalidRequest.at("output_format.schema_json", "a JSON Schema is expected")
         if not self.exact:
             profile = CHAT_STRICT if output.strict else PLAIN
             path = "output_format.schema_json"

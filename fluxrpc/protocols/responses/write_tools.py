@@ -53,9 +53,9 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
         if kind == "custom":
             return self._custom(tool.custom, f"{path}.custom")
         if kind == "mcp":
-            return self._mcp(tool.mcp, f"{path}.mcp")
+            return self._mcp(tool.mcp, path)
         if kind == "server":
-            return self._server(tool.server, f"{path}.server")
+            return self._server(tool.server, path)
         if self.exact or tool.provider.type in VENDOR_TOOLS:
             return {"type": tool.provider.type}
         self.notes.dropped("PROVIDER_TOOL", path)
@@ -138,9 +138,9 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
         if server.allowed_domains:
             item["filters"] = {"allowed_domains": list(server.allowed_domains)}
         if server.blocked_domains:
-            self.notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.blocked_domains")
+            self.notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.server.blocked_domains")
         if server.HasField("max_uses"):
-            self.notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.max_uses")
+            self.notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.server.max_uses")
         size = SEARCH_SIZES.write(server.context_size, server.context_size_raw)
         if size:
             item["search_context_size"] = size
@@ -156,16 +156,24 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
     def choice(self, request: MessageRequest, written: list[dict[str, Any]]) -> Any:
         """`tool_choice`; None where nothing is to be said."""
         choice = request.tool_choice
+        if not (written or self.exact):
+            if choice.mode == pb.TOOL_CHOICE_MODE_REQUIRED:
+                self.notes.dropped("TOOL_CHOICE", "tool_choice", "there is no tool to choose")
+            return None
         mode = self._mode(choice)
-        if not mode or (not written and not self.exact):
+        if not mode:
             return None
         spelt = find_extra(request.extras, "~tool_choice")
         if spelt:
             return raw(spelt)
-        if not choice.names:
+        found = [_reference(request, name, self._name(name, "tool_choice.names")) for name in choice.names]
+        chosen = [each for each in found if each is not None]
+        if len(chosen) < len(found):
+            self.notes.dropped("TOOL_CHOICE_NAMED", "tool_choice.names")
+        if not chosen:
             return mode
-        chosen = [_reference(request, name, self._name(name, "tool_choice.names")) for name in choice.names]
-        if mode == "required" and len(chosen) == 1:
+        # A search is not among the types that may be named alone, but one of those that may be allowed.
+        if mode == "required" and len(chosen) == 1 and chosen[0]["type"] != _WEB_SEARCH:
             return chosen[0]
         return {"type": "allowed_tools", "mode": mode, "tools": chosen}
 
@@ -182,9 +190,11 @@ class ToolWriter(Struct, frozen=True, kw_only=True):
         return mode or ("auto" if choice.names else "")
 
 
-def _reference(request: MessageRequest, name: str, written: str) -> dict[str, Any]:
-    """How a choice names a tool."""
+def _reference(request: MessageRequest, name: str, written: str) -> dict[str, Any] | None:
+    """How a choice names a tool; None for one that is not there."""
     for tool in request.tools:
+        if tool.function.name == name:
+            return {"type": "function", "name": written}
         if tool.custom.name == name:
             return {"type": "custom", "name": written}
         if tool.mcp.name == name:
@@ -194,4 +204,4 @@ def _reference(request: MessageRequest, name: str, written: str) -> dict[str, An
             return {"type": _WEB_SEARCH if is_search else tool.server.kind_raw}
         if name == tool.provider.type:
             return {"type": name}
-    return {"type": "function", "name": written}
+    return None

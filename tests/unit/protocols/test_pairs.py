@@ -103,6 +103,51 @@ CASES: dict[str, Case] = {
         }, O,
         {"web_search_options": {}, "tool_choice": GONE}, ["DROPPED TOOL_CHOICE tool_choice"],
     ),
+    "JSON without a schema and without the word": (
+        G, {"generationConfig": {"responseMimeType": "application/json"}}, R,
+        {
+            "input": [{"role": "developer", "content": "Answer in JSON."}, {"role": "user", "content": "Hi"}],
+            "text": {"format": {"type": "json_object"}},
+        },
+        ["INJECTED OUTPUT_JSON generationConfig.responseMimeType"],
+    ),
+    "JSON that was asked for in words": (
+        O, {"messages": [{"role": "user", "content": "JSON!"}], "response_format": {"type": "json_object"}}, R,
+        {"input": [{"role": "user", "content": "JSON!"}]}, [],
+    ),
+    "effort without reasoning, in Responses": (
+        A, {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}}, R,
+        {"reasoning": {"effort": "none"}}, ["DROPPED REASONING_EFFORT output_config.effort"],
+    ),
+    "reasoning without a measure, in Responses": (
+        C, {"thinking": {"type": "enabled"}}, R, {"reasoning": GONE}, ["APPROXIMATED REASONING_MODE thinking.type"],
+    ),
+    "what is off at zero": (
+        O, {"presence_penalty": 0, "frequency_penalty": 0, "top_k": 0}, R, {"presence_penalty": GONE}, [],
+    ),
+    "parallel calls of no tool": (O, {"parallel_tool_calls": False}, R, {"parallel_tool_calls": GONE}, []),
+    "a forced call of no tool": (
+        O, {"tool_choice": "required"}, R, {"tool_choice": GONE}, ["DROPPED TOOL_CHOICE tool_choice"],
+    ),
+    "an address that only one provider reads": (
+        G, {"contents": [{"parts": [
+            {"text": "t"}, {"fileData": {"fileUri": "gs://b/a.pdf", "mimeType": "application/pdf"}},
+            {"fileData": {"fileUri": "gs://b/a.png", "mimeType": "image/png"}},
+        ]}]}, R,
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "t"}]}]},
+        [
+            "DROPPED DOCUMENT_URL contents[0].parts[1].inlineData.url",
+            "DROPPED IMAGE_URL contents[0].parts[2].inlineData.url",
+        ],
+    ),
+    "an answer that says nothing": (
+        O, {"messages": [*HELLO[O]["messages"], {"role": "assistant", "content": ""}, *HELLO[O]["messages"]]}, R,
+        {"input": [{"role": "user", "content": "Hi"}, {"role": "user", "content": "Hi"}]},
+        ["DROPPED EMPTY_CONTENT messages[1]"],
+    ),
+    "a way of reasoning that only one provider has": (
+        R, {"reasoning": {"mode": "pro"}}, O, {"reasoning": GONE}, ["DROPPED EXTRA_FIELD reasoning.mode"],
+    ),
 }  # fmt: skip
 
 
@@ -118,7 +163,16 @@ def test_what_is_written_and_noted(
 
 REFUSED: dict[str, tuple[Protocol, dict[str, Any], Protocol, type[FluxError], str]] = {
     "no message": (G, {"contents": []}, O, InvalidRequest, "contents"),
-}
+    "no message, to Responses": (O, {"messages": []}, R, InvalidRequest, "messages"),
+    "no schema": (
+        O, {"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}}, R, InvalidRequest,
+        "response_format.json_schema.schema",
+    ),
+    "a tool without a name": (R, {"tools": [{"type": "function"}]}, A, InvalidRequest, "tools[0].name"),
+    "a call without a name": (
+        R, {"input": [{"type": "function_call", "call_id": "c"}]}, O, InvalidRequest, "input[0].name",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("caller", "patch", "target", "error", "path"), REFUSED.values(), ids=REFUSED)

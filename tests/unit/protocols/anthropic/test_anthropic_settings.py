@@ -169,7 +169,7 @@ SETTINGS: dict[str, Row] = {
         MessageRequest(
             extras=[
                 Extra(protocol=PROTOCOL_ANTHROPIC, key="metadata.new", value_json="1"),
-                Extra(protocol=PROTOCOL_OPENAI, key="logit_bias", value_json="{}"),
+                Extra(protocol=PROTOCOL_OPENAI, key="logit_bias", value_json='{"1":1}'),
             ]
         ),
         Gates(),

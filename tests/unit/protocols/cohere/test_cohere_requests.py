@@ -75,7 +75,7 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], set[str]]] = [
      {}, {f"DROPPED {name.upper()} {name}" for name in (
          "choice_count", "output_modalities", "service_tier", "store", "verbosity", "speech", "end_user_id",
          "metadata", "provider_state", "max_tool_calls")} | {"DROPPED CACHE_OPTIONS cache"}),
-    ({"extras": [{"protocol": "PROTOCOL_OPENAI", "key": "logit_bias", "valueJson": "{}"},
+    ({"extras": [{"protocol": "PROTOCOL_OPENAI", "key": "logit_bias", "valueJson": "[5]"},
                  {"protocol": "PROTOCOL_COHERE", "key": "safety_mode", "valueJson": '"OFF"'}]},
      {"safety_mode": "OFF"}, {"DROPPED EXTRA_FIELD logit_bias"}),
     ({"citationMode": "CITATION_MODE_OFF"}, {"citation_options": {"mode": "OFF"}}, set()),

@@ -204,10 +204,15 @@ _SAID: list[tuple[list[Part], list[Any], list[str]]] = [
             Part(server_tool_result=ServerToolResult(call_id="x")),
         ],
         [],
-        ["DROPPED SERVER_TOOL_HISTORY messages[1].parts[0]"],
+        ["DROPPED SERVER_TOOL_HISTORY messages[1].parts[0]", "DROPPED SERVER_TOOL_HISTORY messages[1].parts[1]"],
     ),
     ([Part(server_tool_result=ServerToolResult())], [], ["DROPPED SERVER_TOOL_HISTORY messages[1].parts[0]"]),
-    ([Part(compaction=part_pb.Compaction(text="s"))], [], ["DROPPED COMPACTION messages[1].parts[0]"]),
+    ([Part(compaction=part_pb.Compaction())], [], ["DROPPED COMPACTION messages[1].parts[0]"]),
+    (
+        [Part(compaction=part_pb.Compaction(text="s"))],
+        [{"role": "assistant", "content": "s"}],
+        ["APPROXIMATED COMPACTION messages[1].parts[0]"],
+    ),
     ([Part(image=_PNG)], [], ["DROPPED IMAGE messages[1].parts[0]"]),
     ([Part(audio=_PNG)], [], ["DROPPED AUDIO messages[1].parts[0]"]),
     (

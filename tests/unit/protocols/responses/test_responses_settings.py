@@ -45,14 +45,14 @@ def _settings(request: MessageRequest, **options: Any) -> tuple[dict[str, Any], 
 _SETTINGS: list[tuple[MessageRequest, dict[str, Any], list[str]]] = [
     (
         MessageRequest(max_output_tokens=9, temperature=0, top_p=1, parallel_tool_calls=False, max_tool_calls=3),
-        {"max_output_tokens": 9, "temperature": 0, "top_p": 1, "parallel_tool_calls": False, "max_tool_calls": 3},
+        {"max_output_tokens": 9, "temperature": 0, "top_p": 1, "max_tool_calls": 3},
         [],
     ),
     (
         MessageRequest(
             top_k=1,
             seed=0,
-            presence_penalty=0,
+            presence_penalty=0.5,
             frequency_penalty=1,
             choice_count=2,
             speech=pb.SpeechOptions(),
@@ -160,11 +160,6 @@ _SETTINGS: list[tuple[MessageRequest, dict[str, Any], list[str]]] = [
             }
         },
         ["INJECTED OUTPUT_SCHEMA_NAME output_format.name"],
-    ),
-    (
-        MessageRequest(output_format=pb.OutputFormat(kind=pb.OUTPUT_KIND_JSON)),
-        {"text": {"format": {"type": "json_object"}}},
-        [],
     ),
     (
         MessageRequest(
@@ -317,7 +312,7 @@ _TOOLS: list[tuple[Tool, dict[str, Any] | None, list[str]]] = [
             "allowed_tools": ["a"],
             "require_approval": "never",
         },
-        ["INJECTED MCP_SERVER tools[0].mcp"],
+        ["INJECTED MCP_SERVER tools[0]"],
     ),
     (
         Tool(
@@ -343,7 +338,7 @@ _TOOLS: list[tuple[Tool, dict[str, Any] | None, list[str]]] = [
     (
         Tool(server=tool_pb.ServerTool(kind=tool_pb.SERVER_TOOL_KIND_CODE, kind_raw="code_execution")),
         None,
-        ["DROPPED SERVER_TOOL tools[0].server"],
+        ["DROPPED SERVER_TOOL tools[0]"],
     ),
     (Tool(provider=tool_pb.ProviderTool(type="bash_20250124")), None, ["DROPPED PROVIDER_TOOL tools[0]"]),
     (Tool(provider=tool_pb.ProviderTool(type="shell")), {"type": "shell"}, []),
@@ -395,7 +390,21 @@ _CHOICES: list[tuple[tool_pb.ToolChoice, Any, list[str]]] = [
     (tool_pb.ToolChoice(mode=_REQUIRED, names=["f.g"]), {"type": "function", "name": "f_g"}, []),
     (tool_pb.ToolChoice(mode=_REQUIRED, names=["c"]), {"type": "custom", "name": "c"}, []),
     (tool_pb.ToolChoice(mode=_REQUIRED, names=["l"]), {"type": "mcp", "server_label": "l"}, []),
-    (tool_pb.ToolChoice(mode=_REQUIRED, names=["search"]), {"type": "web_search"}, []),
+    (
+        tool_pb.ToolChoice(mode=_REQUIRED, names=["file_search", "gone"]),
+        {"type": "file_search"},
+        ["DROPPED TOOL_CHOICE_NAMED tool_choice.names"],
+    ),
+    (tool_pb.ToolChoice(mode=_REQUIRED, names=["gone"]), "required", ["DROPPED TOOL_CHOICE_NAMED tool_choice.names"]),
+    (
+        tool_pb.ToolChoice(mode=_REQUIRED, names=["search"]),
+        {
+            "type": "allowed_tools",
+            "mode": "required",
+            "tools": [{"type": "web_search"}],
+        },
+        [],
+    ),
     (tool_pb.ToolChoice(mode=_REQUIRED, names=["file_search"]), {"type": "file_search"}, []),
     (tool_pb.ToolChoice(mode=_REQUIRED, names=["shell"]), {"type": "shell"}, []),
     (
@@ -425,7 +434,7 @@ _CHOICES: list[tuple[tool_pb.ToolChoice, Any, list[str]]] = [
 def test_choice_of_tools(choice: tool_pb.ToolChoice, written: Any, notes: list[str]) -> None:
     fields, said = _settings(MessageRequest(tools=_CHOOSABLE, tool_choice=choice))
     assert fields.get("tool_choice") == written
-    assert [note for note in said if " TOOL_CHOICE " in note] == notes
+    assert [note for note in said if " TOOL_CHOICE" in note] == notes
 
 
 def test_a_model_that_cannot_be_forced_decides() -> None:
