@@ -26,10 +26,14 @@ def whole(count: Count) -> int | None:
     return None
 
 
-def total(*counts: Count) -> int | None:
+def total(first: Count, *others: Count) -> int | None:
     """The sum of the known counters; None if the first, the main one, is unknown."""
-    first, *others = map(whole, counts)
-    return None if first is None else first + sum(other or 0 for other in others)
+    known = whole(first)
+    if known is not None:
+        for count in others:
+            if count is not None:
+                known += whole(count) or 0
+    return known
 
 
 def usage(

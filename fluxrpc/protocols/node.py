@@ -220,6 +220,11 @@ class Node:
         self._nulls = []
         return left
 
+    def carry(self, message: Any, protocol: WireProtocol.ValueType, prefix: str = "", *, nulls: bool = True) -> None:
+        """Put the `extras` into a message of the IR. Most often there are none, and then this costs next to nothing."""
+        if self._fields or self._nulls:
+            message.extras.extend(self.extras(protocol, prefix, nulls=nulls))
+
     def rest(self) -> str:
         """What is left, as the text of one object."""
         return msgspec.json.encode(self._fields).decode()

@@ -55,7 +55,7 @@ def read_part(node: CamelNode, *, service: str = "", model: str = "") -> Part:
         return part
     read(node, part)
     read_state(part, node.text("thoughtSignature") or "", service=service, model=model)
-    part.extras.extend(node.extras(GEMINI))
+    node.carry(part, GEMINI)
     return part
 
 

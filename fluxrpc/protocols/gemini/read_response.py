@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from fluxrpc.protocols.gemini.frames import RESPONSE
 from fluxrpc.protocols.gemini.grounding import citations_of_recitation, citations_of_support
 from fluxrpc.protocols.gemini.offsets import Offsets
 from fluxrpc.protocols.gemini.read_parts import read_part
-from fluxrpc.protocols.gemini.usage import USAGE, served_tier, to_usage
+from fluxrpc.protocols.gemini.usage import ABSENT, USAGE, served_tier, to_usage
 from fluxrpc.protocols.gemini.wire import GEMINI, CamelNode
 from fluxrpc.protocols.json_text import JsonFault, without_halves
 from fluxrpc.protocols.node import raw
@@ -56,6 +55,7 @@ class _Logprobs(msgspec.Struct, rename="camel"):
 _RATINGS = msgspec.json.Decoder(list[_Rating])
 _LOGPROBS = msgspec.json.Decoder(_Logprobs)
 _CITING = (("groundingMetadata", citations_of_support), ("citationMetadata", citations_of_recitation))
+_BESIDE = frozenset({"logprobsResult", *(key for key, _ in _CITING)})
 
 
 def read_response(body: bytes, context: Context, notes: Notes) -> MessageResponse:
@@ -72,12 +72,15 @@ def read_response(body: bytes, context: Context, notes: Notes) -> MessageRespons
 
 def read_head(node: CamelNode) -> MessageResponse:
     """What stands around the candidates: who answered, and when."""
-    head = MessageResponse(id=node.text("responseId") or "", model=node.text("modelVersion") or "")
+    head = MessageResponse()
+    head.id = node.text("responseId") or ""
+    head.model = node.text("modelVersion") or ""
     created = node.text("createTime")
     if created is not None:
         try:
-            head.created.CopyFrom(_timestamp(created))
+            _set_moment(head.created, created)
         except ValueError:
+            head.ClearField("created")
             head.extras.append(Extra(protocol=GEMINI, key="createTime", value_json=f'"{created}"'))
     return head
 
@@ -106,17 +109,19 @@ def category_of(text: str) -> str:
 
 def _response(node: CamelNode, context: Context) -> MessageResponse:
     response = read_head(node)
-    usage = read_loosely(USAGE, raw(node.json("usageMetadata")))
+    usage = read_loosely(USAGE, node.take("usageMetadata") or ABSENT)
     if usage is not None:
         response.usage.CopyFrom(to_usage(usage))
-    response.service_tier, response.service_tier_raw = served_tier(usage)
+        if usage.traffic_type is not None:
+            response.service_tier, response.service_tier_raw = served_tier(usage)
     model = response.model or context.target.model
     for number, candidate in enumerate(node.nodes("candidates")):
-        choice = response.choices.add(index=number)
+        choice = response.choices.add()
+        choice.index = number
         _read_choice(choice, candidate, context, model)
     if not response.choices:
         response.choices.append(_blocked_choice(node))
-    response.extras.extend(node.extras(GEMINI, nulls=False))
+    node.carry(response, GEMINI, nulls=False)
     return response
 
 
@@ -126,21 +131,19 @@ def _read_choice(choice: Choice, node: CamelNode, context: Context, model: str) 
     if index is not None:
         choice.index = index
     content = node.node("content")
-    texts: list[Offsets | None] = []
+    calls = 0
     if content is not None:
         content.text("role")
-        _read_parts(choice, content, context, model)
-        choice.extras.extend(content.extras(GEMINI, "content.", nulls=False))
-        texts = [Offsets(part.text) if part.text else None for part in choice.parts]
-    _read_finish(choice, node)
-    _read_citations(choice, node, texts)
-    spoken = [part for part in choice.parts if part.text]
-    if spoken:
-        spoken[0].logprobs.extend(read_logprobs(node.json("logprobsResult")))
-    choice.extras.extend(node.extras(GEMINI, nulls=False))
+        calls = _read_parts(choice, content, context, model)
+        content.carry(choice, GEMINI, "content.", nulls=False)
+    _read_finish(choice, node, has_calls=calls > 0)
+    if node.has_any(_BESIDE):
+        _read_beside(choice, node)
+    node.carry(choice, GEMINI, nulls=False)
 
 
-def _read_parts(choice: Choice, content: CamelNode, context: Context, model: str) -> None:
+def _read_parts(choice: Choice, content: CamelNode, context: Context, model: str) -> int:
+    """The parts that say something; how many of them are calls."""
     calls = 0
     for each in content.nodes("parts"):
         part = read_part(each, service=context.target.service, model=model)
@@ -149,26 +152,32 @@ def _read_parts(choice: Choice, content: CamelNode, context: Context, model: str
             calls += 1
         if not is_empty(part):
             choice.parts.append(part)
+    return calls
 
 
-def _read_finish(choice: Choice, node: CamelNode) -> None:
+def _read_finish(choice: Choice, node: CamelNode, *, has_calls: bool) -> None:
     word = node.text("finishReason") or ""
-    has_calls = any(part.HasField("tool_call") for part in choice.parts)
     finish = choice.finish
     finish.choice_index = choice.index
     finish.reason = finish_reason(word, has_calls=has_calls)
     finish.raw = word
     finish.message = node.text("finishMessage") or ""
-    finish.category = category_of(bytes(node.peek("safetyRatings")).decode())
+    if "safetyRatings" in node:
+        finish.category = category_of(bytes(node.peek("safetyRatings")).decode())
 
 
-def _read_citations(choice: Choice, node: CamelNode, texts: Sequence[Offsets | None]) -> None:
+def _read_beside(choice: Choice, node: CamelNode) -> None:
+    """What is told of the text at its side: where it comes from, and how probable it was."""
+    texts = [Offsets(part.text) if part.text else None for part in choice.parts]
     for key, read in _CITING:
         text = node.json(key)
         if text:
             choice.extras.append(Extra(protocol=GEMINI, key=key, value_json=text))
         for at, citation in read(raw(text), texts):
             choice.parts[at].citations.append(citation)
+    spoken = [part for part in choice.parts if part.text]
+    if spoken:
+        spoken[0].logprobs.extend(read_logprobs(node.json("logprobsResult")))
 
 
 def _blocked_choice(node: CamelNode) -> Choice:
@@ -183,18 +192,16 @@ def _logprob(wire: _Logprob) -> TokenLogprob:
     return TokenLogprob(token=wire.token or "", logprob=wire.log_probability, token_id=wire.token_id)
 
 
-def _timestamp(text: str) -> Timestamp:
+def _set_moment(moment: Timestamp, text: str) -> None:
     """RFC 3339. Python's own reader costs a twentieth of protobuf's, and knows no nanoseconds.
 
     Raises:
         ValueError: it is no moment.
     """
-    timestamp = Timestamp()
-    moment = datetime.fromisoformat(text)
-    if len(text) > _LONGEST_IN_MICROSECONDS or moment.tzinfo is None:
-        timestamp.FromJsonString(text)
+    read = datetime.fromisoformat(text)
+    if len(text) > _LONGEST_IN_MICROSECONDS or read.tzinfo is None:
+        moment.FromJsonString(text)
     else:
-        since = moment - _EPOCH
-        timestamp.seconds = since.days * 86_400 + since.seconds
-        timestamp.nanos = since.microseconds * 1000
-    return timestamp
+        since = read - _EPOCH
+        moment.seconds = since.days * 86_400 + since.seconds
+        moment.nanos = since.microseconds * 1000

@@ -15,7 +15,8 @@ from fluxrpc.protocols.whole_answer import read_loosely, says_something
 from fluxrpc.v1.message_pb2 import SERVICE_TIER_OTHER, SERVICE_TIER_UNSPECIFIED, ServiceTier
 from fluxrpc.v1.usage_pb2 import MODALITY_OTHER, ModalityTokens, Usage
 
-_ABSENT = msgspec.Raw(b"")
+ABSENT = msgspec.Raw(b"")
+"""No JSON at all."""
 
 
 class _Detail(msgspec.Struct, rename="camel"):
@@ -32,10 +33,10 @@ class WireUsage(msgspec.Struct, rename="camel"):
     thoughts_token_count: Any = None
     cached_content_token_count: Any = None
     total_token_count: Any = None
-    prompt_tokens_details: msgspec.Raw = _ABSENT
-    candidates_tokens_details: msgspec.Raw = _ABSENT
-    cache_tokens_details: msgspec.Raw = _ABSENT
-    tool_use_prompt_tokens_details: msgspec.Raw = _ABSENT
+    prompt_tokens_details: msgspec.Raw = ABSENT
+    candidates_tokens_details: msgspec.Raw = ABSENT
+    cache_tokens_details: msgspec.Raw = ABSENT
+    tool_use_prompt_tokens_details: msgspec.Raw = ABSENT
     traffic_type: Any = None
 
 
@@ -57,13 +58,17 @@ def to_usage(wire: WireUsage) -> Usage:
     )
     if (tool_use := whole(wire.tool_use_prompt_token_count)) is not None:
         counts.tool_use_input_tokens = tool_use
-    counts.input_modalities.extend(_modalities(wire.prompt_tokens_details))
-    counts.output_modalities.extend(_modalities(wire.candidates_tokens_details))
+    for name, text in (
+        ("input_modalities", wire.prompt_tokens_details),
+        ("output_modalities", wire.candidates_tokens_details),
+    ):
+        if text is not ABSENT:
+            getattr(counts, name).extend(_modalities(text))
     for key, text in (
         ("cacheTokensDetails", wire.cache_tokens_details),
         ("toolUsePromptTokensDetails", wire.tool_use_prompt_tokens_details),
     ):
-        if says_something(text):
+        if text is not ABSENT and says_something(text):
             counts.extras.add(protocol=GEMINI, key=key, value_json=bytes(text).decode())
     return counts
 
