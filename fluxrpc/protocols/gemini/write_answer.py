@@ -18,7 +18,7 @@ from fluxrpc.v1.part_pb2 import Part, TokenLogprob
 from fluxrpc.v1.protocol_pb2 import OpaqueState
 from fluxrpc.v1.response_pb2 import FINISH_REASON_STOP_SEQUENCE, Finish
 
-__all__ = ["signature_of", "write_finish", "written_logprobs", "written_part"]
+__all__ = ["note_trimmings", "signature_of", "write_finish", "written_logprobs", "written_part"]
 
 WirePart = dict[str, Any]
 _SERVER_KEYS = frozenset({*CODE_PARTS, "toolCall", "toolResponse"})
@@ -32,13 +32,20 @@ def written_part(part: Part, path: str, notes: Notes) -> WirePart | None:
     signature = signature_of(part.opaque)
     if signature:
         written["thoughtSignature"] = signature
-    if part.phase:
-        notes.dropped("TEXT_PHASE", f"{path}.phase")
+    note_trimmings(part, path, notes)
     notes.foreign_extras(part.extras, GEMINI, path, "ANSWER_EXTRA")
     merge_extras(written, part.extras, GEMINI)
     if written in ({"text": ""}, {"text": "", "thought": True}):
         return None
     return written
+
+
+def note_trimmings(part: Part, path: str, notes: Notes) -> None:
+    """What may hang on a part and has no place here. There is room for one signature."""
+    if part.phase:
+        notes.dropped("TEXT_PHASE", f"{path}.phase")
+    if len(part.opaque) > 1:
+        notes.dropped("REASONING_STATE", f"{path}.opaque")
 
 
 def signature_of(states: Iterable[OpaqueState]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.protocols.answer_items import BETWEEN_ITEMS, next_item
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.finish import written_block
@@ -73,9 +74,15 @@ def _candidate(choice: Choice, notes: Notes, *, own: bool) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     texts: list[Offsets | None] = []
     cited: list[Grounding] = []
+    item = ""
     for number, part in enumerate(choice.parts):
         written = written_part(part, f"{path}.parts[{number}]", notes)
         if written is not None:
+            if part.HasField("text"):
+                is_new, item = next_item(item, part)
+                if is_new:
+                    texts.append(None)
+                    parts.append({"text": BETWEEN_ITEMS})
             cited.extend((len(parts), citation) for citation in part.citations)
             texts.append(Offsets(part.text) if part.text else None)
             parts.append(written)

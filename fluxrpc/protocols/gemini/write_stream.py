@@ -13,13 +13,20 @@ import msgspec
 from msgspec import field
 
 from fluxrpc.ir.usage import merge_usage
+from fluxrpc.protocols.answer_items import BETWEEN_ITEMS, next_item
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.grounding import Grounding, written_grounding
 from fluxrpc.protocols.gemini.offsets import Offsets
 from fluxrpc.protocols.gemini.usage import written_usage
 from fluxrpc.protocols.gemini.wire import GEMINI
-from fluxrpc.protocols.gemini.write_answer import signature_of, write_finish, written_logprobs, written_part
+from fluxrpc.protocols.gemini.write_answer import (
+    note_trimmings,
+    signature_of,
+    write_finish,
+    written_logprobs,
+    written_part,
+)
 from fluxrpc.protocols.gemini.write_response import METADATA, written_feedback, written_head, written_traffic
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
@@ -58,9 +65,21 @@ class _Choice(msgspec.Struct):
     texts: list[Offsets | None] = []
     measured: Offsets | None = None
     """Where the open text is measured."""
+    written: list[int] = []
+    """Of each part the index that it has in a whole answer; -1 where it is left out."""
+    count: int = 0
+    """How many parts a whole answer would have so far."""
+    item: str = ""
+    begins_item: bool = False
+    """The open text begins a message of its own."""
     cited: list[Grounding] = []
     finish: Finish | None = None
     extras: list[Extra] = []
+
+    def place(self) -> None:
+        """The open part is written: it takes the next place."""
+        self.written[-1] = self.count
+        self.count += 1
 
     @property
     def path(self) -> str:
@@ -140,9 +159,12 @@ class GeminiEventWriter:
         part.CopyFrom(shell)
         part.extras.extend(event.extras)
         choice.part, choice.kind, choice.pieces = part, kind, []
-        choice.summary, choice.has_grown = -1, False
+        choice.summary, choice.has_grown, choice.begins_item = -1, False, False
         choice.measured = Offsets() if kind in {"text", "refusal"} else None
         choice.texts.append(choice.measured)
+        choice.written.append(-1)
+        if kind == "text":
+            choice.begins_item, choice.item = next_item(choice.item, shell)
         code = _APPROXIMATED.get(kind)
         if code is not None:
             self._notes.approximated(code, choice.path)
@@ -182,6 +204,8 @@ class GeminiEventWriter:
 
     def _grow(self, choice: _Choice, text: str, frames: list[bytes], more: dict[str, Any] | None = None) -> None:
         """A frame with a piece of text, and with more fields of its candidate."""
+        if not choice.has_grown:
+            self._begin_text(choice, frames)
         end = b',"thought":true}],"role":"model"},"index":%d' if choice.kind in _THOUGHTS else _TEXT_END
         frames.append(
             b'data: {"candidates":[{"content":{"parts":[{"text":'
@@ -191,9 +215,16 @@ class GeminiEventWriter:
             + b"}]"
             + self._tail
         )
-        choice.has_grown = True
         if choice.measured is not None:
             choice.measured.feed(text)
+
+    def _begin_text(self, choice: _Choice, frames: list[bytes]) -> None:
+        choice.has_grown = True
+        if choice.begins_item:
+            choice.begins_item = False
+            choice.count += 1
+            self._put(choice, {"text": BETWEEN_ITEMS}, frames)
+        choice.place()
 
     def _stop(self, choice: _Choice, stop: PartStop, frames: list[bytes]) -> None:
         part = choice.part
@@ -206,6 +237,7 @@ class GeminiEventWriter:
             _put_pieces(part, choice.kind, choice.pieces)
         written = written_part(part, choice.path, self._notes)
         if written is not None:
+            choice.place()
             self._put(choice, written, frames)
 
     def _end_text(self, choice: _Choice, part: Part, frames: list[bytes]) -> None:
@@ -217,11 +249,12 @@ class GeminiEventWriter:
         signature = signature_of(part.opaque)
         if signature:
             wire["thoughtSignature"] = signature
-        if part.phase:
-            self._notes.dropped("TEXT_PHASE", f"{choice.path}.phase")
+        note_trimmings(part, choice.path, self._notes)
         self._notes.foreign_extras(part.extras, GEMINI, choice.path, "ANSWER_EXTRA")
         merge_extras(wire, part.extras, GEMINI)
         if len(wire) > length:
+            if not choice.has_grown:
+                choice.place()
             self._put(choice, wire, frames)
 
     def _put(self, choice: _Choice, part: dict[str, Any], frames: list[bytes]) -> None:
@@ -243,7 +276,9 @@ class GeminiEventWriter:
         path = f"choices[{choice.index}]"
         finish = choice.finish or Finish(choice_index=choice.index)
         write_finish(candidate, finish, self._notes, own=self._own)
-        grounding = written_grounding(choice.cited, choice.texts, self._notes, path)
+        cited = [(choice.written[at], citation) for at, citation in choice.cited if choice.written[at] >= 0]
+        texts = dict(zip(choice.written, choice.texts, strict=True))
+        grounding = written_grounding(cited, [texts.get(at) for at in range(choice.count)], self._notes, path)
         if grounding and not any(extra.key in METADATA for extra in choice.extras):
             candidate["groundingMetadata"] = grounding
         self._notes.foreign_extras(choice.extras, GEMINI, path, "ANSWER_EXTRA")

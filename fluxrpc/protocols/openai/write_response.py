@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.protocols.answer_items import BETWEEN_ITEMS, next_item
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
@@ -26,18 +27,13 @@ from fluxrpc.v1.response_pb2 import Choice, MessageResponse
 
 __all__ = [
     "AUDIO_LIFETIME_SECONDS",
-    "BETWEEN_ITEMS",
     "DROPPED_KINDS",
-    "next_item",
     "note_citation",
     "note_trimmings",
     "write_response",
 ]
 
 Fields = dict[str, Any]
-BETWEEN_ITEMS = "\n\n"
-"""Stands between texts that were messages of their own."""
-_PLAN = "plan"
 AUDIO_LIFETIME_SECONDS = 3_600
 """`expires_at` of sound that came without: the field is demanded, and OpenAI keeps sound about that long."""
 DROPPED_KINDS = {
@@ -65,17 +61,6 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     merge_extras(body, response.extras, OPENAI)
     notes.foreign_extras(response.extras, OPENAI, "", "ANSWER_EXTRA")
     return msgspec.json.encode(body)
-
-
-def next_item(before: str, part: Part) -> tuple[bool, str]:
-    """Whether a text begins a message of its own, and which one that is.
-
-    A plan is one of its own; what names none belongs to the message `before`, "" for the first.
-    """
-    item = part.item_id or (_PLAN if part.phase == TEXT_PHASE_PLAN else "")
-    if not item and before != _PLAN:
-        return False, before
-    return bool(before) and before != item, item
 
 
 def note_trimmings(part: Part, path: str, notes: Notes) -> None:

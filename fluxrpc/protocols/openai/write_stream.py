@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fluxrpc.ir.usage import merge_usage
+from fluxrpc.protocols.answer_items import BETWEEN_ITEMS, next_item
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
@@ -26,9 +27,7 @@ from fluxrpc.protocols.openai.usage import write_usage
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.openai.write_response import (
     AUDIO_LIFETIME_SECONDS,
-    BETWEEN_ITEMS,
     DROPPED_KINDS,
-    next_item,
     note_citation,
     note_trimmings,
 )

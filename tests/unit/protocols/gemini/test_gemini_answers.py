@@ -239,6 +239,10 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, set[str]]] = {
         {"reasoning": {"summaries": ["a", "b"]}, "opaque": [FOREIGN]},
         {"text": "a\n\nb", "thought": True, "thoughtSignature": SEALED}, set(),
     ),
+    "a thought with two states": (
+        {"reasoning": {"text": "a"}, "opaque": [FOREIGN, FOREIGN]},
+        {"text": "a", "thought": True, "thoughtSignature": SEALED}, {"DROPPED REASONING_STATE {}.opaque"},
+    ),
     "thought of nothing": ({"reasoning": {}}, None, set()),
     "refusal": ({"refusal": "no"}, {"text": "no"}, {"APPROXIMATED ANSWER_REFUSAL {}"}),
     "call": ({"toolCall": {"id": "c", "name": "f", "argumentsJson": ""}}, {"functionCall": {"id": "c", "name": "f",
