@@ -10,7 +10,6 @@ Invariant: the messages themselves are never changed, and every part of them is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 
 from msgspec import Struct, field
 
@@ -71,7 +70,12 @@ class _Draft(Struct):
 
 def leading_instructions(messages: Sequence[Message]) -> int:
     """How many messages at the start are instructions (system or developer)."""
-    return sum(1 for _ in takewhile(lambda message: message.role in _INSTRUCTIONS, messages))
+    count = 0
+    for message in messages:
+        if message.role not in _INSTRUCTIONS:
+            break
+        count += 1
+    return count
 
 
 def settled(messages: Sequence[Message], notes: Notes, *, first: int = 0) -> list[Turn]:

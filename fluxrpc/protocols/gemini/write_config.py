@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fluxrpc.protocols.base import Protocol
@@ -26,39 +27,22 @@ _MIME_TYPES = {
 }
 
 
-def write_config(request: MessageRequest, context: Context, notes: Notes) -> dict[str, Any]:
-    """The object; empty where nothing is said.
+def write_config(request: MessageRequest, said: Collection[str], context: Context, notes: Notes) -> dict[str, Any]:
+    """The object; empty where nothing is said. `said` names the fields of the request that are.
 
     Raises:
         InvalidRequest: a schema that cannot be said at all.
     """
     config: dict[str, Any] = {}
-    _write_knobs(config, request, context, notes)
-    _write_stops(config, request, context, notes)
-    if request.HasField("logprobs") and _is_taken("logprobs", "LOGPROBS", request, context, notes):
-        config["responseLogprobs"] = request.logprobs
-    thinking = write_thinking(request, context, notes)
-    if thinking:
-        config["thinkingConfig"] = thinking
-    _write_format(config, request, context, notes)
-    words = [_MODALITY_WORDS[each] for each in request.output_modalities if each in _MODALITY_WORDS]
-    if len(words) < len(request.output_modalities):
-        notes.dropped("OUTPUT_MODALITIES", "output_modalities")
-    if words:
-        config["responseModalities"] = words
-    _write_speech(config, request, notes)
-    return config
-
-
-def _write_knobs(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
     own = context.caller is Protocol.GEMINI
-    for knob in (*NUMBERS, *INTEGERS):
-        if not request.HasField(knob.field):  # type: ignore[arg-type]  # mypy cannot see that it is a field's name
-            continue
-        if not _is_taken(knob.field, knob.code, request, context, notes):
-            continue
-        value = getattr(request, knob.field)
-        config[knob.wire] = value if own else _in_range(value, knob, notes)
+    for knob in _KNOBS:
+        if knob.field in said and _is_taken(knob.field, knob.code, request, context, notes):
+            value = getattr(request, knob.field)
+            config[knob.wire] = value if own else _in_range(value, knob, notes)
+    for name, write in _WRITERS.items():
+        if name in said:
+            write(config, request, context, notes)
+    return config
 
 
 def _in_range(value: Any, knob: Knob, notes: Notes) -> Any:
@@ -88,8 +72,6 @@ def _is_taken(field: str, code: str, request: MessageRequest, context: Context, 
 def _write_stops(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
     """What Gemini cannot look for, we do."""
     stops = list(request.stop_sequences)
-    if not stops:
-        return
     gates = context.target.gates
     taken = 0 if "stop_sequences" in gates.refused | gates.ignored else _MAX_STOPS
     if stops[:taken]:
@@ -97,6 +79,17 @@ def _write_stops(config: dict[str, Any], request: MessageRequest, context: Conte
     if stops[taken:]:
         context.stops = tuple(stops[taken:])
         notes.emulated("STOP_SEQUENCES", "stop_sequences")
+
+
+def _write_logprobs(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    if _is_taken("logprobs", "LOGPROBS", request, context, notes):
+        config["responseLogprobs"] = request.logprobs
+
+
+def _write_reasoning(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    thinking = write_thinking(request, context, notes)
+    if thinking:
+        config["thinkingConfig"] = thinking
 
 
 def _write_format(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
@@ -122,8 +115,30 @@ def _write_format(config: dict[str, Any], request: MessageRequest, context: Cont
         )
 
 
-def _write_speech(config: dict[str, Any], request: MessageRequest, notes: Notes) -> None:
+def _write_modalities(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    del context
+    words = [_MODALITY_WORDS[each] for each in request.output_modalities if each in _MODALITY_WORDS]
+    if len(words) < len(request.output_modalities):
+        notes.dropped("OUTPUT_MODALITIES", "output_modalities")
+    if words:
+        config["responseModalities"] = words
+
+
+def _write_speech(config: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+    del context
     if request.speech.voice:
         config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": request.speech.voice}}}
     if request.speech.format:
         notes.dropped("SPEECH", "speech.format")
+
+
+_KNOBS = (*NUMBERS, *INTEGERS)
+_WRITERS: dict[str, Callable[[dict[str, Any], MessageRequest, Context, Notes], None]] = {
+    "stop_sequences": _write_stops,
+    "logprobs": _write_logprobs,
+    "reasoning": _write_reasoning,
+    "output_format": _write_format,
+    "output_modalities": _write_modalities,
+    "speech": _write_speech,
+}
+"""What writes a field that is said."""

@@ -48,7 +48,8 @@ class _Content:
     def written(self) -> dict[str, Any]:
         wire: dict[str, Any] = {"role": self.role, "parts": self.parts}
         for message in self.messages:
-            merge_extras(wire, _without_mark(message), GEMINI)
+            if message.extras:
+                merge_extras(wire, _without_mark(message), GEMINI)
         return wire
 
 
@@ -64,7 +65,8 @@ def write_conversation(
     for index, message in enumerate(request.messages):
         if message.name:
             notes.dropped("PARTICIPANT_NAME", f"messages[{index}].name")
-        notes.foreign_extras(message.extras, GEMINI, f"messages[{index}]")
+        if extras := message.extras:
+            notes.foreign_extras(extras, GEMINI, f"messages[{index}]")
     first = leading_instructions(request.messages)
     if first == len(request.messages) and not writer.own:
         first = 0  # Gemini wants to be asked something
@@ -76,7 +78,8 @@ def write_conversation(
         turns = joined_turns(_without_late(turn, notes) for turn in settled_turns)
     contents = _contents(turns, writer, notes)
     _mend_ends(contents, context, notes, own=writer.own)
-    _write_documents(contents, request, writer, notes)
+    if request.documents:
+        _write_documents(contents, request, writer, notes)
     if not contents:
         raise InvalidRequest.at("messages", "at least one message of a user or of the model is expected")
     if context.target.gates.needs_signatures:
@@ -98,7 +101,8 @@ def _write_instruction(body: dict[str, Any], messages: Sequence[Message], writer
         notes.approximated("INSTRUCTION_RANK", "messages")
     instruction: dict[str, Any] = {"parts": parts}
     for message in messages:
-        merge_extras(instruction, message.extras, GEMINI)
+        if extras := message.extras:
+            merge_extras(instruction, extras, GEMINI)
     body["systemInstruction"] = instruction
 
 
@@ -149,7 +153,8 @@ def _contents(turns: Sequence[Turn], writer: PartWriter, notes: Notes) -> list[_
             if contents and contents[-1].role == content.role:
                 contents[-1].parts.extend(parts)
                 continue
-            parts.sort(key=lambda part: "functionResponse" not in part)
+            if len(parts) > 1:
+                parts.sort(key=lambda part: "functionResponse" not in part)
         contents.append(content)
     return contents
 
@@ -176,7 +181,7 @@ def _mend_ends(contents: list[_Content], context: Context, notes: Notes, *, own:
 def _write_documents(contents: list[_Content], request: MessageRequest, writer: PartWriter, notes: Notes) -> None:
     """Documents of the request: at the head of what the user said last, behind results."""
     asked = [content for content in contents if content.role == "user"]
-    if not request.documents or not asked:
+    if not asked:
         return
     notes.approximated("RAG_DOCUMENTS", "documents")
     parts: list[WirePart] = []

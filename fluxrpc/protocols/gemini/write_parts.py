@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.envelope import is_replayable
@@ -47,6 +48,8 @@ class PartWriter:
         """What stands for a part: nothing, one part, or several."""
         part, path = placed.part, placed.path
         written = _WRITERS[part.WhichOneof("kind") or ""](self, part, path)
+        if is_bare(part):
+            return written
         self._note_side(part, path)
         signature = self._signature(part, path)
         if written:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.envelope import is_replayable
@@ -25,39 +27,47 @@ _TIER_WORDS = {
     **inverse(TIERS), msg.SERVICE_TIER_FAST: "priority", msg.SERVICE_TIER_ULTRAFAST: "priority",
 }  # fmt: skip
 _UNSAID_TIERS = frozenset({msg.SERVICE_TIER_UNSPECIFIED, msg.SERVICE_TIER_AUTO})
-_DROPPED = (
-    ("verbosity", "VERBOSITY"),
-    ("citation_mode", "CITATION_MODE"),
-    ("cache", "CACHE_OPTIONS"),
-    ("end_user_id", "END_USER_ID"),
-)
+_DROPPED = {
+    "verbosity": "VERBOSITY",
+    "citation_mode": "CITATION_MODE",
+    "cache": "CACHE_OPTIONS",
+    "end_user_id": "END_USER_ID",
+}
 """Fields without a counterpart."""
+_TOOL_FIELDS = frozenset({"tools", "tool_choice", "parallel_tool_calls", "max_tool_calls"})
+_ENVELOPE = frozenset({*_DROPPED, "metadata", "store", "service_tier", "service_tier_raw", "provider_state"})
+"""Who asks, what is kept, what it may cost."""
 
 
 def write_request(request: MessageRequest, context: Context, notes: Notes) -> WireRequest:
     """See `Translator.write_request`."""
     body: dict[str, Any] = {}
     names = tool_names(context, notes)
-    write_tools(body, request, context, notes, names)
-    write_tool_choice(body, request, context, notes, names)
+    said = present(request)
+    if not _TOOL_FIELDS.isdisjoint(said):
+        write_tools(body, request, context, notes, names)
+        write_tool_choice(body, request, context, notes, names)
     write_conversation(body, request, context, notes, names)
-    config = write_config(request, context, notes)
+    config = write_config(request, said, context, notes)
     if config:
         body["generationConfig"] = config
-    _write_envelope(body, request, context, notes)
-    notes.foreign_extras(request.extras, GEMINI, "")
-    merge_extras(body, request.extras, GEMINI)
+    if not _ENVELOPE.isdisjoint(said):
+        _write_envelope(body, request, said, context, notes)
+    if "extras" in said:
+        notes.foreign_extras(request.extras, GEMINI, "")
+        merge_extras(body, request.extras, GEMINI)
     return WireRequest(path=request_path(context.target.model, stream=context.stream), body=msgspec.json.encode(body))
 
 
-def _write_envelope(body: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
-    present = {field.name for field, _ in request.ListFields()}
-    for name, code in _DROPPED:
-        if name in present:
+def _write_envelope(
+    body: dict[str, Any], request: MessageRequest, said: Container[str], context: Context, notes: Notes
+) -> None:
+    for name, code in _DROPPED.items():
+        if name in said:
             notes.dropped(code, name)
-    if request.metadata:
+    if "metadata" in said:
         body["labels"] = dict(request.metadata)
-    if request.HasField("store"):
+    if "store" in said:
         body["store"] = request.store
     _write_tier(body, request, context, notes)
     state = request.provider_state
