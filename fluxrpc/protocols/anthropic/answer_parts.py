@@ -16,7 +16,7 @@ from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1 import message_pb2 as msg
-from fluxrpc.v1.part_pb2 import Part
+from fluxrpc.v1.part_pb2 import TEXT_PHASE_PLAN, TEXT_PHASE_UNSPECIFIED, Part
 from fluxrpc.v1.protocol_pb2 import OpaqueState
 from fluxrpc.v1.response_pb2 import FINISH_REASON_REFUSAL, Finish, MessageResponse
 
@@ -24,6 +24,8 @@ __all__ = ["Answered", "foreign_states", "signature_of", "whole_block"]
 
 Block = dict[str, Any]
 
+_REFUSAL = "refusal"
+_PHASES = frozenset({TEXT_PHASE_UNSPECIFIED, TEXT_PHASE_PLAN})
 _TIERS = {msg.SERVICE_TIER_STANDARD: "standard", msg.SERVICE_TIER_PRIORITY: "priority"}
 
 
@@ -61,7 +63,13 @@ class Answered:
         if not is_exact:
             self.notes.approximated("FINISH_REASON", f"{path}.reason")
         fields: Block = {"stop_reason": word, "stop_sequence": finish.matched_stop or None}
-        if finish.category or finish.message or (finish.reason == FINISH_REASON_REFUSAL and not self.own):
+        if self.own:
+            is_explained = bool(finish.category or finish.message)
+        else:
+            is_explained = word == _REFUSAL and bool(finish.message or finish.reason == FINISH_REASON_REFUSAL)
+            if finish.category or (finish.message and not is_explained):
+                self.notes.dropped("FINISH_DETAILS", path)
+        if is_explained:
             fields["stop_details"] = {
                 "type": "refusal",
                 "category": (finish.category or None) if self.own else None,
@@ -72,7 +80,9 @@ class Answered:
         return fields
 
     def finish_block(self, block: Block, part: Part, path: str) -> None:
-        """The extras of a part."""
+        """What hangs on a part: its extras; what it is for is not told here."""
+        if part.phase not in _PHASES:
+            self.notes.dropped("TEXT_PHASE", f"{path}.phase")
         if part.extras:
             merge_extras(block, part.extras, ANTHROPIC)
             self.notes.foreign_extras(part.extras, ANTHROPIC, path, code="ANSWER_EXTRA")

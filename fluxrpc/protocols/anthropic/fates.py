@@ -81,9 +81,12 @@ FATES: Fates = {
         NOTE_ACTION_DROPPED: "the choice is not known",
         NOTE_ACTION_EMULATED: "the model cannot be forced now: it is asked to call a tool",
     },
-    "TOOL_CHOICE_NAMED": {NOTE_ACTION_EMULATED: "the model cannot be forced now: it is asked to call the tool"},
+    "TOOL_CHOICE_NAMED": {
+        NOTE_ACTION_DROPPED: "there is no such tool",
+        NOTE_ACTION_EMULATED: "the model cannot be forced now: it is asked to call the tool",
+    },
     "TOOL_CHOICE_ALLOWED": {NOTE_ACTION_EMULATED: "the other tools are left out"},
-    "PARALLEL_TOOL_CALLS": {NOTE_ACTION_DROPPED: "no tool may be called at all"},
+    "MCP_SERVER": {NOTE_ACTION_APPROXIMATED: "its tools are called without asking for approval"},
     "MAX_TOOL_CALLS": {
         NOTE_ACTION_APPROXIMATED: "the limit holds for each tool",
         NOTE_ACTION_DROPPED: "the provider runs no tool",
@@ -170,6 +173,8 @@ FATES: Fates = {
     },
     "ANSWER_SERVER_TOOLS": {NOTE_ACTION_DROPPED: "another provider ran the tool"},
     "ANSWER_CHOICES": {NOTE_ACTION_DROPPED: "Anthropic gives one answer"},
+    "FINISH_DETAILS": {NOTE_ACTION_DROPPED: "only a refusal is explained, and only in words of Anthropic's"},
+    "USAGE_DETAIL": {NOTE_ACTION_DROPPED: "there is no such counter"},
     "ANSWER_EXTRA": {NOTE_ACTION_DROPPED: "only another protocol knows this field"},
     "ANSWER_RAW_PART": {NOTE_ACTION_DROPPED: "only another protocol knows this part"},
     "TOOL_CALL_CUT": {NOTE_ACTION_DROPPED: "a call beyond the one that was allowed is left out of the answer"},
@@ -192,6 +197,7 @@ FIELDS: Mapping[str, str] = {
     "cache": "cache_control",
     "cache.ttl": "cache_control.ttl",
     "end_user_id": "metadata.user_id",
+    "provider_state": "container",
     "provider_state.container_id": "container",
     # of a message
     "text": "content",
@@ -218,16 +224,19 @@ FIELDS: Mapping[str, str] = {
     "cache_breakpoint": "cache_control",
     "cache_breakpoint.ttl": "cache_control.ttl",
     # of a tool
+    "function": "name",
     "function.name": "name",
     "function.description": "description",
     "function.parameters_json": "input_schema",
     "function.strict": "strict",
     "function.defer_loading": "defer_loading",
     "function.allowed_callers": "allowed_callers",
+    "server": "type",
     "server.max_uses": "max_uses",
     "server.allowed_domains": "allowed_domains",
     "server.blocked_domains": "blocked_domains",
     "server.user_location": "user_location",
     "provider": "type",
+    "mcp.allowed_tools": "tool_configuration.allowed_tools",
 }
 """Of the request, of a message, of a part, of a tool: whatever stands behind the place that a reader has named."""

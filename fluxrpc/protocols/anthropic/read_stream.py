@@ -1,7 +1,7 @@
 """Streams of Anthropic Messages to events.
 
 What counts as an event, an error, the end is what the watcher of native streams says (`stream.AnthropicWatch`). Blocks
-have borders here, and come one after the other; what names another block than the open one is passed over.
+have borders here, and come one after the other: where one grows that is not the open one, the answer is unusable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fluxrpc.errors import ProviderError
+from fluxrpc.errors import AnswerFault, ProviderError
 from fluxrpc.protocols.anthropic.citations import read_citation
 from fluxrpc.protocols.anthropic.errors import error_of
 from fluxrpc.protocols.anthropic.read_parts import Source, read_part
@@ -226,13 +226,11 @@ class AnthropicEventReader(EventReader):
         if delta is None:
             return PASS
         kind = delta.type or ""
-        if not self.is_open(0, "block"):
-            if kind not in _IMPLIED:
-                return PASS
+        if not self.is_open(0, "block") and kind in _IMPLIED:
             self._begin_late()
             self._begin_block(event.index, _IMPLIED[kind])
-        elif event.index != self._index:
-            return PASS
+        elif not self.is_open(0, "block") or event.index not in (None, self._index):
+            return _passed_over(delta, kind)
         if kind in _TEXTS:
             return self._grow(delta, *_TEXTS[kind])
         return self._add(kind, delta, data)
@@ -266,3 +264,15 @@ class AnthropicEventReader(EventReader):
     @property
     def _source(self) -> Source:
         return Source(service=self.context.target.service, model=self.served_model, nulls=False)
+
+
+def _passed_over(delta: _Delta, kind: str) -> int:
+    """What grows a block that is not open cannot be placed. A text or arguments with a hole would look whole.
+
+    Raises:
+        AnswerFault: it is more than a trimming.
+    """
+    _, field = _TEXTS.get(kind, ("", "text"))
+    if kind in _TEXTS and getattr(delta, field):
+        raise AnswerFault("MALFORMED_ANSWER", "MALFORMED_ANSWER: a block grows that is not open")
+    return PASS

@@ -11,6 +11,7 @@ from fluxrpc.protocols.anthropic.words import ANTHROPIC
 from fluxrpc.protocols.counters import total, usage, whole
 from fluxrpc.protocols.json_text import JsonFault, decode_answer
 from fluxrpc.protocols.node import Node, merge_extras
+from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.protocol_pb2 import Extra
 from fluxrpc.v1.usage_pb2 import Usage
 
@@ -79,6 +80,7 @@ def to_usage(wire: WireUsage) -> Usage:
 # --- for answers that are translated ---
 
 _COUNTERS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_UNSAID = ("tool_use_input_tokens", "input_modalities", "output_modalities")
 _TTLS = {300: "ephemeral_5m_input_tokens", 3600: "ephemeral_1h_input_tokens"}
 
 
@@ -126,6 +128,17 @@ def written_usage(counts: Usage, tier: str = "") -> dict[str, Any]:
         fields["service_tier"] = tier
     merge_extras(fields, counts.extras, ANTHROPIC)
     return fields
+
+
+def note_unsaid(counts: Usage, notes: Notes, *, has_writes: bool) -> None:
+    """Note the counters that callers are not told. `has_writes` says that those by time to live can be."""
+    present = {field.name for field, _ in counts.ListFields()}
+    for name in _UNSAID:
+        if name in present:
+            notes.dropped("USAGE_DETAIL", f"usage.{name}")
+    if any(not has_writes or each.ttl.seconds not in _TTLS for each in counts.cache_writes):
+        notes.dropped("USAGE_DETAIL", "usage.cache_writes")
+    notes.foreign_extras(counts.extras, ANTHROPIC, "usage", code="USAGE_DETAIL")
 
 
 def written_delta(counts: Usage) -> dict[str, Any]:

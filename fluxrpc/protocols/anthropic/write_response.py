@@ -13,7 +13,7 @@ import msgspec
 from fluxrpc.protocols.anthropic.answer_parts import Answered, Block, foreign_states, signature_of, whole_block
 from fluxrpc.protocols.anthropic.arguments import input_of
 from fluxrpc.protocols.anthropic.citations import written_citation
-from fluxrpc.protocols.anthropic.usage import written_usage
+from fluxrpc.protocols.anthropic.usage import note_unsaid, written_usage
 from fluxrpc.protocols.anthropic.words import ANTHROPIC
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras, raw
@@ -34,6 +34,7 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     body["content"] = _content(answered, choice)
     body |= answered.end(choice.finish, "choices[0].finish")
     body["usage"] = written_usage(response.usage, answered.tier(response))
+    note_unsaid(response.usage, notes, has_writes=True)
     for extras, path in ((choice.extras, "choices[0]"), (response.extras, "")):
         merge_extras(body, extras, ANTHROPIC)
         notes.foreign_extras(extras, ANTHROPIC, path, code="ANSWER_EXTRA")

@@ -14,13 +14,14 @@ import msgspec
 
 from fluxrpc.ir.usage import merge_usage
 from fluxrpc.protocols.anthropic.answer_parts import Answered, Block, foreign_states, signature_of, whole_block
-from fluxrpc.protocols.anthropic.usage import written_delta, written_usage
+from fluxrpc.protocols.anthropic.arguments import input_of
+from fluxrpc.protocols.anthropic.usage import note_unsaid, written_delta, written_usage
 from fluxrpc.protocols.anthropic.words import ANTHROPIC
 from fluxrpc.protocols.anthropic.write_response import said_citation
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.notes import Notes
-from fluxrpc.v1.part_pb2 import Citation, Part
+from fluxrpc.v1.part_pb2 import Citation, Part, ToolCall
 from fluxrpc.v1.protocol_pb2 import Extra, OpaqueState
 from fluxrpc.v1.response_pb2 import Finish, MessageResponse
 from fluxrpc.v1.stream_pb2 import PartDelta, PartStart, PartStop, RawEvent, StreamEvent
@@ -64,6 +65,8 @@ class AnthropicEventWriter:
         self._is_held = False
         """The part is over, and its block waits for what signs the next."""
         self._summary = 0
+        self._free_text: list[str] | None = None
+        """What a call that takes free text was given: it is written as one string within an object."""
 
     def write(self, events: Sequence[StreamEvent]) -> bytes:
         """See `EventWriter.write`."""
@@ -72,6 +75,7 @@ class AnthropicEventWriter:
     def close(self) -> bytes:
         """See `EventWriter.close`."""
         end = self._answered.end(self._finish, "choices[0].finish")
+        note_unsaid(self._usage, self._notes, has_writes=self._answered.own)
         merge_extras(end, self._finish_extras, ANTHROPIC)
         delta = {"type": "message_delta", "delta": end, "usage": written_delta(self._usage)}
         return self._release("") + _frame("message_delta", delta) + _frame("message_stop", {"type": "message_stop"})
@@ -156,12 +160,15 @@ class AnthropicEventWriter:
         self._pending = {"type": "thinking", "thinking": "", "signature": ""}
         self._is_thinking = True
         self._signature = signature_of(part.opaque)
+        if len(part.opaque) > 1:
+            self._notes.dropped("REASONING_STATE", f"{path}.opaque")
         self._summary = max(0, len(part.reasoning.summaries) - 1)
         self._answered.finish_block(self._pending, part, path)
         return self._add("thinking", part.reasoning.text or _BETWEEN_SUMMARIES.join(part.reasoning.summaries))
 
     def _start_call(self, block: Block, arguments: str, part: Part, path: str) -> bytes:
         self._answered.finish_block(block, part, path)
+        self._free_text = [part.tool_call.custom_text] if part.tool_call.HasField("custom_text") else None
         return self._open(block, "input") + self._add("input", arguments)
 
     # --- growth ---
@@ -169,12 +176,16 @@ class AnthropicEventWriter:
     def _grow(self, delta: PartDelta) -> bytes:
         if not self._is_first(delta.choice_index):
             return b""
+        if delta.logprobs:
+            self._notes.dropped("ANSWER_LOGPROBS", "choices[0].logprobs")
         kind = delta.WhichOneof("delta")
         match kind:
             case "text" | "refusal" | "transcript":
                 return self._add("text", getattr(delta, kind))
             case "reasoning":
                 return self._add("thinking", delta.reasoning)
+            case "arguments" if self._free_text is not None:
+                self._free_text.append(delta.arguments)
             case "arguments":
                 return self._add("input", delta.arguments)
             case "summary":
@@ -185,8 +196,6 @@ class AnthropicEventWriter:
                 return self._cite(delta.citation, delta.part_index)
             case "opaque":
                 return self._take_state(delta.opaque)
-        if delta.logprobs:
-            self._notes.dropped("ANSWER_LOGPROBS", "choices[0].logprobs")
         return b""
 
     def _add(self, grows: str, text: str) -> bytes:
@@ -252,7 +261,11 @@ class AnthropicEventWriter:
     def _stop_part(self, stop: PartStop) -> bytes:
         if stop.choice_index:
             return b""
-        out = self._repeated(stop.part) if stop.HasField("part") else b""
+        out = b""
+        if self._free_text is not None:
+            call = ToolCall(custom_text="".join(self._free_text) or stop.part.tool_call.custom_text)
+            out, self._free_text = self._add("input", bytes(input_of(call)[0]).decode()), None
+        out += self._repeated(stop.part) if stop.HasField("part") else b""
         out += self._sign(self._signature)
         if self._pending is not None:
             if not self._answered.own:

@@ -165,7 +165,7 @@ def test_noise_is_passed_over() -> None:
             frames([{"type": "content_block_delta", "index": 0, "delta": {"type": "sparkle", "text": "no"}}]),
             frames([{"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta"}}]),
             frames([{"type": "content_block_delta", "index": 0, "delta": sign("no place")}]),
-            frames([{"type": "content_block_delta", "index": 7, "delta": grow("no")}]),
+            frames([{"type": "content_block_delta", "index": 7, "delta": grow("")}]),
             b"data: [DONE]\n\n",
             b"event: content_block_delta\ndata: " + json.dumps(text | {"type": None}).encode() + b"\n\n",
             frames([{"type": "content_block_stop", "index": 0}, {"type": "content_block_stop", "index": 0}]),
