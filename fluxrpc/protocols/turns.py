@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
+from fluxrpc.errors import FieldViolation, InvalidRequest, NotExpressible
 from fluxrpc.ir.build import result_parts
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_DEVELOPER, ROLE_SYSTEM, ROLE_TOOL, ROLE_USER, Message, Role
 from fluxrpc.v1.part_pb2 import Part, ToolCall, ToolResult
 
-__all__ = ["MISSING_RESULT", "Placed", "Turn", "joined_turns", "leading_instructions", "settled"]
+__all__ = ["MISSING_RESULT", "Placed", "Turn", "joined_turns", "leading_instructions", "nothing_said", "settled"]
 
 MISSING_RESULT = "No result was provided."
 """The result, an error, of a call that has none."""
@@ -66,6 +67,20 @@ class _Draft(Struct):
     turn: Turn
     calls: list[_Call] = field(default_factory=list)
     answered: int = 0
+
+
+def nothing_said(notes: Notes) -> InvalidRequest | NotExpressible:
+    """The error for a conversation of which no message is left: what was lost of it, which another route may be able to
+    say, or the caller's fault, who said nothing. For writers to raise.
+    """
+    lost = [
+        FieldViolation(path=note.path, message=note.reason)
+        for note in notes
+        if note.is_loss and note.path.startswith("messages[")
+    ]
+    if lost:
+        return NotExpressible("nothing is left of the conversation", violations=lost)
+    return InvalidRequest.at("messages", "at least one message must say something")
 
 
 def leading_instructions(messages: Sequence[Message]) -> int:

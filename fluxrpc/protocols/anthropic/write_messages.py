@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.anthropic.draft import Block, Draft
 from fluxrpc.protocols.anthropic.words import ANTHROPIC, CONTINUED
 from fluxrpc.protocols.anthropic.write_parts import Written, block_of, parts_of, plain_text
 from fluxrpc.protocols.node import merge_extras
-from fluxrpc.protocols.turns import Placed, Turn, leading_instructions, settled
+from fluxrpc.protocols.turns import Placed, Turn, leading_instructions, nothing_said, settled
 from fluxrpc.v1.message_pb2 import (
     CITATION_MODE_OFF,
     OUTPUT_KIND_JSON_SCHEMA,
@@ -62,10 +61,13 @@ def write_conversation(draft: Draft) -> None:
     """Fill `system` and `messages`. Tools come before: their breakpoints count first.
 
     Raises:
-        InvalidRequest: nothing of the conversation is left.
+        InvalidRequest: nobody says anything.
+        NotExpressible: what was said cannot be said here.
     """
     messages = draft.request.messages
     first = leading_instructions(messages)
+    if first == len(messages) and not draft.exact:
+        first = 0  # the model wants to be asked something
     _write_system(draft, messages[:first])
     said = _exact(draft, messages, first) if draft.exact else _joined(_settled(draft, first))
     said = _with_late_instructions(draft, said)
@@ -197,7 +199,7 @@ def _begin(draft: Draft, said: list[_Said]) -> None:
     if draft.exact:
         return
     if not said:
-        raise InvalidRequest.at("messages", "nothing is left that could be sent: every message is empty")
+        raise nothing_said(draft.notes)
     if said[0].role == "assistant":
         draft.notes.injected("FIRST_TURN", said[0].path)
         block: Block = {"type": "text", "text": OPENING}

@@ -8,6 +8,7 @@ import msgspec
 
 from fluxrpc.protocols.anthropic.draft import Block, Draft
 from fluxrpc.protocols.anthropic.words import ANTHROPIC, server_kind
+from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.node import merge_extras, raw
 from fluxrpc.protocols.schema import ANTHROPIC_STRICT, PLAIN, convert
 from fluxrpc.v1.message_pb2 import Tool
@@ -139,7 +140,7 @@ def _schema(draft: Draft, function: FunctionTool, path: str) -> str:
     schema = convert(schema, function.dialect, profile, draft.notes, code="TOOL_SCHEMA", path=path)
     if bytes(msgspec.json.decode(schema, type=_Top).type):
         return schema
-    draft.notes.approximated("TOOL_SCHEMA", path, "the schema of arguments must say that they are an object")
+    draft.notes.injected("TOOL_SCHEMA", f"{path}.type", "the schema of arguments must say that they are an object")
     rest = schema.strip()[1:]
     return '{"type":"object"' + ("}" if rest.strip() == "}" else f",{rest}")
 
@@ -199,6 +200,9 @@ def _mcp_server(draft: Draft, tool: Tool, path: str) -> Block:
         block["tool_configuration"] = {"allowed_tools": list(server.allowed_tools)}
     merge_extras(block, tool.extras, ANTHROPIC)
     draft.notes.foreign_extras(tool.extras, ANTHROPIC, path)
+    asks = any(extra.key.startswith("require_approval") for extra in tool.extras)
+    if draft.context.caller is Protocol.RESPONSES and not asks:
+        draft.notes.approximated("MCP_SERVER", path)
     return block
 
 
@@ -215,6 +219,8 @@ _WORDS = {
 def write_choice(draft: Draft) -> None:
     """Fill `tool_choice`; nothing where there are no tools to choose from. Reasoning is decided before."""
     if "tools" not in draft.body and not draft.exact:
+        if draft.request.tool_choice.mode == TOOL_CHOICE_MODE_REQUIRED:
+            draft.notes.dropped("TOOL_CHOICE", "tool_choice", "there is no tool to choose")
         return
     block = _choice(draft, draft.request.tool_choice)
     flag = draft.request.HasField("parallel_tool_calls")
@@ -223,9 +229,7 @@ def write_choice(draft: Draft) -> None:
         block = {"type": "auto"}
     if block is None:
         return
-    if alone and block["type"] == "none":
-        draft.notes.dropped("PARALLEL_TOOL_CALLS", "parallel_tool_calls")
-    elif alone or (flag and draft.exact):
+    if (alone and block["type"] != "none") or (flag and draft.exact):
         block["disable_parallel_tool_use"] = alone
     draft.body["tool_choice"] = block
 
@@ -242,12 +246,29 @@ def _choice(draft: Draft, choice: ToolChoice) -> Block | None:
         draft.notes.approximated("TOOL_CHOICE", "tool_choice.mode")
     if choice.mode != TOOL_CHOICE_MODE_REQUIRED:
         return {"type": _WORDS[choice.mode]}
-    name = choice.names[0] if len(choice.names) == 1 else ""
+    name = _chosen(draft, choice.names[0]) if len(choice.names) == 1 else ""
     if not _may_force(draft):
         return _unforced(draft, name)
     if name:
-        return {"type": "tool", "name": draft.name(name, "tool_choice.names[0]")}
+        return {"type": "tool", "name": name}
     return {"type": "any"}
+
+
+def _chosen(draft: Draft, name: str) -> str:
+    """What a chosen tool is called here; "" for one that is not there."""
+    if draft.exact:
+        return name
+    for tool in draft.request.tools:
+        if name == _name_of(tool) and tool.WhichOneof("kind") in _NAMED:
+            return draft.name(name, "tool_choice.names[0]")
+        if name in (tool.server.name, tool.server.kind_raw) and tool.server.kind in _TOOLS:
+            return _TOOLS[tool.server.kind][1]
+    draft.notes.dropped("TOOL_CHOICE_NAMED", "tool_choice.names", "there is no such tool")
+    return ""
+
+
+_NAMED = frozenset({"function", "custom", "provider"})
+"""Kinds of tools whose names stand as they are, but for illegal characters."""
 
 
 def _may_force(draft: Draft) -> bool:
@@ -259,7 +280,7 @@ def _may_force(draft: Draft) -> bool:
 def _unforced(draft: Draft, name: str) -> Block:
     if name:
         draft.notes.emulated("TOOL_CHOICE_NAMED", "tool_choice.names[0]")
-        draft.sentences.append(f"You must call the tool `{draft.name(name, 'tool_choice.names[0]')}` in your answer.")
+        draft.sentences.append(f"You must call the tool `{name}` in your answer.")
     else:
         draft.notes.emulated("TOOL_CHOICE", "tool_choice.mode")
         draft.sentences.append("You must call at least one tool in your answer.")

@@ -46,7 +46,8 @@ def _read_record(document: Document, data_json: str) -> None:
 
 def written_document(document: Document) -> dict[str, Any]:
     """The object for a document that is sayable."""
-    data: Any = {"title": document.title} if document.title else {}
+    title = document.title or document.media.filename
+    data: Any = {"title": title} if title else {}
     if document.WhichOneof("content") == "data_json":
         data = raw(document.data_json)
     else:
@@ -86,4 +87,5 @@ def is_sayable(document: Document) -> bool:
 def titled_text(document: Document) -> str:
     """The words of a document under its title, where it stands in running text."""
     text = text_of_document(document)
-    return f"{document.title}\n\n{text}" if document.title else text
+    title = document.title or document.media.filename
+    return f"{title}\n\n{text}" if title else text

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.cohere.citations import is_own, place_of, written_citation
 from fluxrpc.protocols.cohere.documents import is_sayable, written_document
@@ -20,7 +19,7 @@ from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
-from fluxrpc.protocols.turns import Placed, Turn, settled
+from fluxrpc.protocols.turns import Placed, Turn, nothing_said, settled
 from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_DEVELOPER, ROLE_SYSTEM, ROLE_TOOL, ROLE_USER, Message
 from fluxrpc.v1.part_pb2 import TEXT_PHASE_PLAN, ToolCall, ToolResult
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE
@@ -66,6 +65,7 @@ class MessageWriter:
 
         Raises:
             InvalidRequest: none of them says anything.
+            NotExpressible: what they say cannot be said here.
         """
         for turn in self._turns(messages):
             if turn.role not in (ROLE_USER, ROLE_TOOL):
@@ -74,7 +74,7 @@ class MessageWriter:
             write(turn)
         self._add_attached()
         if not self._messages and not self._is_own:
-            raise InvalidRequest.at("messages", "at least one message must say something")
+            raise nothing_said(self._notes)
         return self._messages
 
     def _turns(self, messages: Sequence[Message]) -> list[Turn]:

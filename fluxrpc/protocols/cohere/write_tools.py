@@ -20,6 +20,7 @@ from fluxrpc.v1.message_pb2 import MessageRequest, Tool
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_COHERE
 from fluxrpc.v1.tool_pb2 import (
     TOOL_CHOICE_MODE_AUTO,
+    TOOL_CHOICE_MODE_NONE,
     TOOL_CHOICE_MODE_REQUIRED,
     TOOL_CHOICE_MODE_UNSPECIFIED,
     FunctionTool,
@@ -46,7 +47,7 @@ class ToolWriter:
     def fields(self, request: MessageRequest) -> dict[str, Any]:
         """`tools`, `strict_tools` and `tool_choice`, as far as they are asked for."""
         is_strict = not self._is_own and self._is_strict(request)
-        chosen = frozenset(request.tool_choice.names)
+        chosen = self._chosen(request)
         tools = [
             written
             for index, tool in enumerate(request.tools)
@@ -56,7 +57,7 @@ class ToolWriter:
         fields: dict[str, Any] = {"tools": tools} if tools else {}
         if is_strict:
             fields["strict_tools"] = True
-        choice = self._choice(request, has_tools=bool(tools))
+        choice = self._choice(request, chosen if tools else frozenset(), has_tools=bool(tools))
         if choice:
             fields["tool_choice"] = choice
         if tools and request.HasField("parallel_tool_calls") and not request.parallel_tool_calls:
@@ -127,15 +128,22 @@ class ToolWriter:
             fields["description"] = custom.description
         return fields | {"parameters": raw(_FREE_TEXT)}
 
-    def _choice(self, request: MessageRequest, *, has_tools: bool) -> str:
-        choice = request.tool_choice
-        mode = choice.mode
-        if choice.names and has_tools:
-            is_one = len(choice.names) == 1 and mode == TOOL_CHOICE_MODE_REQUIRED
+    def _chosen(self, request: MessageRequest) -> frozenset[str]:
+        """The tools that the choice is restricted to; empty = all."""
+        named = frozenset(request.tool_choice.names)
+        chosen = named & {_name(tool) for tool in request.tools}
+        if len(chosen) < len(named) and request.tools:
+            self._notes.dropped("TOOL_CHOICE_NAMED", "tool_choice.names")
+        return chosen
+
+    def _choice(self, request: MessageRequest, chosen: frozenset[str], *, has_tools: bool) -> str:
+        mode = request.tool_choice.mode
+        if chosen:
+            is_one = len(chosen) == 1 and mode == TOOL_CHOICE_MODE_REQUIRED
             self._notes.emulated("TOOL_CHOICE_NAMED" if is_one else "TOOL_CHOICE_ALLOWED", "tool_choice.names")
         if self._is_own:
-            return TOOL_CHOICES.written(mode) or choice.mode_raw
-        if mode in _BY_ITSELF:
+            return TOOL_CHOICES.written(mode) or request.tool_choice.mode_raw
+        if mode in _BY_ITSELF or (mode == TOOL_CHOICE_MODE_NONE and not has_tools):
             return ""
         word = TOOL_CHOICES.written(mode)
         is_refused = mode == TOOL_CHOICE_MODE_REQUIRED and not self._context.target.gates.forced_tool_choice

@@ -24,6 +24,7 @@ from fluxrpc.v1.tool_pb2 import SERVER_TOOL_KIND_CODE, SERVER_TOOL_KIND_OTHER
 
 __all__ = ["read_part", "read_state"]
 
+_FILES_API = "https://generativelanguage.googleapis.com/"
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 
@@ -153,7 +154,11 @@ def _inline(node: CamelNode, part: Part) -> None:
 def _file(node: CamelNode, part: Part) -> None:
     wire = node.inner("fileData")
     media = Media(mime_type=wire.text("mimeType") or "", filename=wire.text("displayName") or "")
-    media.url = wire.text("fileUri") or ""
+    address = wire.text("fileUri") or ""
+    if address.startswith(_FILES_API):  # nobody but the owner of the key can read it
+        media.file_id = address
+    else:
+        media.url = address
     part.extras.extend(wire.extras(GEMINI, "fileData."))
     _place(node, part, media)
 

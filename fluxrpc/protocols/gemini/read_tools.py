@@ -72,12 +72,12 @@ def _function(node: CamelNode) -> Tool:
     function = tool.function
     function.name = node.text("name") or ""
     function.description = node.text("description") or ""
-    for dialect, parameters, output in _SCHEMAS:
-        if parameters in node or output in node:
-            function.dialect = dialect
-            function.parameters_json = node.json(parameters)
-            function.output_schema_json = node.json(output)
-            break
+    # The language is one for both schemas: that of the arguments, where they differ.
+    known = [row for row in _SCHEMAS if row[1] in node] or [row for row in _SCHEMAS if row[2] in node]
+    for dialect, parameters, output in known[:1]:
+        function.dialect = dialect
+        function.parameters_json = node.json(parameters)
+        function.output_schema_json = node.json(output)
     tool.extras.extend(node.extras(GEMINI))
     return tool
 

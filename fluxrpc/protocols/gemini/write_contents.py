@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.gemini.wire import CONTINUED, GEMINI, SENTINEL
 from fluxrpc.protocols.gemini.write_parts import PartWriter, WirePart
 from fluxrpc.protocols.node import SPELLING, merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
-from fluxrpc.protocols.turns import Placed, Turn, joined_turns, leading_instructions, settled
+from fluxrpc.protocols.turns import Placed, Turn, joined_turns, leading_instructions, nothing_said, settled
 from fluxrpc.v1.message_pb2 import (
     ROLE_ASSISTANT,
     ROLE_DEVELOPER,
@@ -59,7 +58,8 @@ def write_conversation(
     """Write both fields.
 
     Raises:
-        InvalidRequest: nothing is said.
+        InvalidRequest: nobody says anything.
+        NotExpressible: what was said cannot be said here.
     """
     writer = PartWriter(context, notes, names)
     for index, message in enumerate(request.messages):
@@ -81,7 +81,7 @@ def write_conversation(
     if request.documents:
         _write_documents(contents, request, writer, notes)
     if not contents:
-        raise InvalidRequest.at("messages", "at least one message of a user or of the model is expected")
+        raise nothing_said(notes)
     if context.target.gates.needs_signatures:
         _sign(contents, notes)
     body["contents"] = [content.written() for content in contents]
@@ -99,6 +99,8 @@ def _write_instruction(body: dict[str, Any], messages: Sequence[Message], writer
                 notes.dropped("INSTRUCTION_MEDIA", placed.path)
     if len({message.role for message in messages}) > 1:
         notes.approximated("INSTRUCTION_RANK", "messages")
+    if not parts and not writer.own:
+        return
     instruction: dict[str, Any] = {"parts": parts}
     for message in messages:
         if extras := message.extras:

@@ -67,7 +67,7 @@ class PartWriter:
 
     def refusal(self, part: Part, path: str) -> list[WirePart]:
         """A refusal: text like any other."""
-        self._notes.approximated("REFUSAL_HISTORY", f"{path}.refusal")
+        self._notes.approximated("REFUSAL_HISTORY", path)
         return [{"text": part.refusal}]
 
     def image(self, part: Part, path: str) -> list[WirePart]:
@@ -122,7 +122,7 @@ class PartWriter:
         media: list[WirePart] = []
         texts = [result.text]
         for number, each in enumerate(result.parts.parts):
-            place = f"{path}.parts[{number}]"
+            place = f"{path}.parts.parts[{number}]"
             for written in self.written(Placed(part=each, path=place)):
                 if set(written) & {"inlineData", "fileData"}:
                     media.append(written)
@@ -150,8 +150,11 @@ class PartWriter:
 
     def compaction(self, part: Part, path: str) -> list[WirePart]:
         """A summary of earlier turns: as text, where it can be read."""
+        if not part.compaction.text:
+            self._notes.dropped("COMPACTION", path)
+            return []
         self._notes.approximated("COMPACTION", path)
-        return [{"text": part.compaction.text}] if part.compaction.text else []
+        return [{"text": part.compaction.text}]
 
     def raw(self, part: Part, path: str) -> list[WirePart]:
         """A part that only one protocol knows."""
@@ -195,7 +198,7 @@ class PartWriter:
                 if part.HasField("text"):
                     texts.append(part.text)
                 else:
-                    others.extend(self.written(Placed(part=part, path=f"{path}.parts[{number}]")))
+                    others.extend(self.written(Placed(part=part, path=f"{path}.parts.parts[{number}]")))
         elif document.data_json:
             self._notes.approximated("DOCUMENT_DATA", f"{path}.data_json")
             texts.append(document.data_json)

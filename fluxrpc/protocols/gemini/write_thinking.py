@@ -33,6 +33,7 @@ _WISHES = (
     ("budget_tokens", "REASONING_BUDGET"),
     ("display", "REASONING_DISPLAY"),
 )
+_NO_EFFORTS = frozenset({msg.REASONING_EFFORT_UNSPECIFIED, msg.REASONING_EFFORT_NONE})
 _EXACT_DISPLAYS = frozenset({
     msg.REASONING_DISPLAY_UNSPECIFIED, msg.REASONING_DISPLAY_OMITTED, msg.REASONING_DISPLAY_SUMMARY,
 })  # fmt: skip
@@ -52,8 +53,7 @@ def write_thinking(request: MessageRequest, context: Context, notes: Notes) -> d
     if not (context.target.gates.takes_level or context.target.gates.takes_budget):
         _note_unable(reasoning, notes)
         return thinking
-    if reasoning.mode == msg.REASONING_MODE_BETWEEN_TOOLS:
-        notes.approximated("REASONING_MODE", "reasoning.mode")
+    _note_mode(reasoning, notes)
     if is_off(reasoning):
         thinking = _written_off(context, notes)
     elif reasoning.effort:
@@ -68,6 +68,16 @@ def write_thinking(request: MessageRequest, context: Context, notes: Notes) -> d
     if reasoning.display not in _EXACT_DISPLAYS:
         notes.approximated("REASONING_DISPLAY", "reasoning.display")
     return thinking
+
+
+def _note_mode(reasoning: ReasoningOptions, notes: Notes) -> None:
+    """Modes that Gemini does not know, and what they leave no room for."""
+    if reasoning.mode == msg.REASONING_MODE_OTHER:
+        notes.dropped("REASONING_MODE", "reasoning.mode", "the mode is not known")
+    if reasoning.mode in _OFF_MODES and reasoning.effort not in _NO_EFFORTS:
+        notes.dropped("REASONING_EFFORT", "reasoning.effort", "reasoning is switched off")
+    if reasoning.mode == msg.REASONING_MODE_BETWEEN_TOOLS:
+        notes.approximated("REASONING_MODE", "reasoning.mode")
 
 
 def _note_unable(reasoning: ReasoningOptions, notes: Notes) -> None:

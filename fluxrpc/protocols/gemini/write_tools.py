@@ -31,6 +31,7 @@ _CUSTOM_SCHEMA = raw(
 _DECIDES = frozenset({
     tool_pb2.TOOL_CHOICE_MODE_UNSPECIFIED, tool_pb2.TOOL_CHOICE_MODE_OTHER, tool_pb2.TOOL_CHOICE_MODE_AUTO,
 })  # fmt: skip
+_UNFORCED = _DECIDES | {tool_pb2.TOOL_CHOICE_MODE_NONE}
 
 
 def tool_names(context: Context, notes: Notes) -> ToolNames:
@@ -128,6 +129,9 @@ class _Tools:
         if server.allowed_tools:
             self._notes.dropped("SERVER_TOOL_OPTIONS", f"{path}.allowed_tools")
         self._notes.foreign_extras(tool.extras, GEMINI, base, "SERVER_TOOL_OPTIONS")
+        asks = any(extra.key.startswith("require_approval") for extra in tool.extras)
+        if self._context.caller is Protocol.RESPONSES and not asks:
+            self._notes.approximated("MCP_SERVER", base)
         wire = {"name": server.name, "streamableHttpTransport": transport}
         merge_extras(wire, tool.extras, GEMINI)
         self.others.append({"mcpServers": [wire]})
@@ -179,7 +183,7 @@ def _written_choice(request: MessageRequest, notes: Notes, names: ToolNames) -> 
     choice = request.tool_choice
     mode = choice.mode
     if not known:
-        if mode not in _DECIDES or choice.names:
+        if mode not in _UNFORCED or choice.names:
             notes.dropped("TOOL_CHOICE", "tool_choice")
         return {}
     if mode == tool_pb2.TOOL_CHOICE_MODE_OTHER:

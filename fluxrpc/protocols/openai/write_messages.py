@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
-from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.openai.write_assistant import assistant_message, content_of
 from fluxrpc.protocols.openai.write_parts import Piece, piece_of
 from fluxrpc.protocols.openai.writing import Writing, own_keys
-from fluxrpc.protocols.turns import Placed, Turn, settled
+from fluxrpc.protocols.turns import Placed, Turn, nothing_said, settled
 from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_DEVELOPER, ROLE_SYSTEM, ROLE_TOOL, ROLE_USER, Message, Role
 from fluxrpc.v1.part_pb2 import Part, ToolResult
 
@@ -61,7 +60,7 @@ def write_messages(writing: Writing) -> list[Fields]:
         written.append({"role": "user", "content": attached})
     _add_documents(written, writing)
     if not written:
-        raise InvalidRequest.at("messages", "at least one message is expected")
+        raise nothing_said(writing.notes)
     return written
 
 

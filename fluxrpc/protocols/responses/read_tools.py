@@ -128,8 +128,15 @@ def read_choice(node: Node, request: MessageRequest) -> None:
         choice.mode = pb.ToolChoiceMode.ValueType(mode)
         choice.names.extend(_name(each, each.text("type") or "") for each in chosen.nodes("tools"))
     else:
-        choice.names.append(_name(chosen, kind))
+        choice.names.append(_name(chosen, _sent_kind(request, kind)))
     request.extras.append(spelling(PROTOCOL_RESPONSES, "tool_choice", spelt))
+
+
+def _sent_kind(request: MessageRequest, kind: str) -> str:
+    """The word by which a chosen hosted tool was sent: a choice may name it without its date (`web_search_preview`)."""
+    meant = hosted_kind(kind)
+    sent = (tool.server.kind_raw for tool in request.tools if tool.server.kind == meant)
+    return kind if meant == pb.SERVER_TOOL_KIND_OTHER else next(sent, kind)
 
 
 def _name(node: Node, kind: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from fluxrpc.errors import InvalidRequest
 from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import merge_extras
@@ -20,6 +19,7 @@ from fluxrpc.protocols.responses.write_history import HistoryWriter, is_instruct
 from fluxrpc.protocols.responses.write_settings import SettingsWriter
 from fluxrpc.protocols.responses.write_tools import ToolWriter
 from fluxrpc.protocols.tool_names import ToolNames
+from fluxrpc.protocols.turns import nothing_said
 from fluxrpc.v1 import message_pb2 as pb
 from fluxrpc.v1.part_pb2 import Part
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES
@@ -31,6 +31,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 _JSON_HINT = "Answer in JSON."
 """JSON without a schema is refused unless the input holds the word."""
 _GOES_ON = frozenset({"previous_response_id", "conversation_id"})
+_TOOL_FIELDS = frozenset({"tools", "tool_choice"})
 _BY_HAND = frozenset({"~input", "~include", "~tool_choice", "include"})
 """Extras whose fields are written with a look at them, not over."""
 
@@ -49,31 +50,36 @@ def write_request(request: pb.MessageRequest, context: Context, notes: Notes) ->
         if not exact:
             # Padding against eavesdroppers on the line between provider and us: nobody reads it.
             fields["stream_options"] = {"include_obfuscation": False}
-    extras = [each for each in extras_of(request.extras) if each.key not in _BY_HAND]
-    merge_extras(fields, extras, PROTOCOL_RESPONSES)
+    if request.extras:
+        extras = [each for each in extras_of(request.extras) if each.key not in _BY_HAND]
+        merge_extras(fields, extras, PROTOCOL_RESPONSES)
+        notes.foreign_extras(request.extras, PROTOCOL_RESPONSES, "")
     if not context.stream:
         fields.pop("stream_options", None)
-    notes.foreign_extras(request.extras, PROTOCOL_RESPONSES, "")
     return WireRequest(path=PATH, body=msgspec.json.encode(fields))
 
 
 def settings(request: pb.MessageRequest, context: Context, notes: Notes, names: ToolNames | None) -> dict[str, Any]:
     """All fields but the model, the input and the stream switch. Answers repeat them."""
     exact = context.caller is Protocol.RESPONSES
-    fields = SettingsWriter(context=context, notes=notes, exact=exact, fields={}).write(request)
+    settings_writer = SettingsWriter(context=context, notes=notes, exact=exact, fields={})
+    fields = settings_writer.write(request)
+    said = settings_writer.said
     for message in request.messages:
         if is_instructions(message):
             fields["instructions"] = message.text
-    tools = ToolWriter(context=context, notes=notes, names=names, exact=exact)
-    if written := tools.tools(request):
-        fields["tools"] = written
-    if (choice := tools.choice(request, written)) is not None:
-        fields["tool_choice"] = choice
-    if request.HasField("store"):
+    if not _TOOL_FIELDS.isdisjoint(said):
+        tools = ToolWriter(context=context, notes=notes, names=names, exact=exact)
+        if written := tools.tools(request):
+            fields["tools"] = written
+        if (choice := tools.choice(request, written)) is not None:
+            fields["tool_choice"] = choice
+    if "store" in said:
         fields["store"] = request.store
     elif not exact:
         fields["store"] = False
-    _write_state(fields, request.provider_state, notes)
+    if "provider_state" in said:
+        _write_state(fields, request.provider_state, notes)
     return fields
 
 
@@ -104,7 +110,7 @@ def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: To
         and not exact
         and not _GOES_ON & {each.name for each, _ in request.provider_state.ListFields()}
     ):
-        raise InvalidRequest.at("messages", "at least one message is expected")
+        raise nothing_said(notes)
     if (
         request.output_format.kind == pb.OUTPUT_KIND_JSON
         and not exact

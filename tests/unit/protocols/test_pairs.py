@@ -145,6 +145,101 @@ CASES: dict[str, Case] = {
         {"input": [{"role": "user", "content": "Hi"}, {"role": "user", "content": "Hi"}]},
         ["DROPPED EMPTY_CONTENT messages[1]"],
     ),
+    "instructions alone": (
+        O, {"messages": [{"role": "system", "content": "Go."}]}, A,
+        {"system": GONE, "messages": [{"role": "user", "content": "[system instruction] Go."}]},
+        ["EMULATED LATE_INSTRUCTIONS messages[0]"],
+    ),
+    "instructions that are no text": (
+        A, {"system": [{"type": "image"}]}, G, {"systemInstruction": GONE}, ["DROPPED INSTRUCTION_MEDIA system[0]"],
+    ),
+    "arguments of any kind": (
+        O, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}, A,
+        {"tools": [{"name": "f", "input_schema": {"type": "object"}}]},
+        ["INJECTED TOOL_SCHEMA tools[0].function.parameters.type"],
+    ),
+    "parallel calls, but no call at all": (
+        O, {"tools": [FUNCTION[O]], "tool_choice": "none", "parallel_tool_calls": False}, A,
+        {"tool_choice": {"type": "none"}}, [],
+    ),
+    "a forced call of no tool, to Anthropic": (
+        O, {"tool_choice": "required"}, A, {"tool_choice": GONE}, ["DROPPED TOOL_CHOICE tool_choice"],
+    ),
+    "a tool that is not there, to Anthropic": (
+        O, {"tools": [FUNCTION[O]], "tool_choice": {"type": "function", "function": {"name": "gone"}}}, A,
+        {"tools": [FUNCTION[A]], "tool_choice": {"type": "any"}}, ["DROPPED TOOL_CHOICE_NAMED tool_choice"],
+    ),
+    "a tool that is not there, to Cohere": (
+        O, {"tools": [FUNCTION[O]], "tool_choice": {"type": "function", "function": {"name": "gone"}}}, C,
+        {"tools": [FUNCTION[C]], "tool_choice": "REQUIRED"}, ["DROPPED TOOL_CHOICE_NAMED tool_choice"],
+    ),
+    "a tool that is not there, to Responses": (
+        O, {"tools": [FUNCTION[O]], "tool_choice": {"type": "function", "function": {"name": "gone"}}}, R,
+        {"tools": [FUNCTION[R]], "tool_choice": "required"}, ["DROPPED TOOL_CHOICE_NAMED tool_choice"],
+    ),
+    "a search by the name that its provider gives it": (
+        R, {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search_preview"}}, A,
+        {"tool_choice": {"type": "tool", "name": "web_search"}}, [],
+    ),
+    "a hosted tool that was not sent": (
+        R, {"tools": [FUNCTION[R]], "tool_choice": {"type": "shell"}}, O,
+        {"tool_choice": "required"}, ["DROPPED TOOL_CHOICE_NAMED tool_choice"],
+    ),
+    "no call of no tool, to Cohere": (O, {"tool_choice": "none"}, C, {"tool_choice": GONE}, []),
+    "no call of no tool, to Gemini": (O, {"tool_choice": "none"}, G, {"toolConfig": GONE}, []),
+    "a file of text and its name": (
+        O, ask({"type": "file", "file": {"file_data": "data:text/plain;base64,aGk=", "filename": "a.txt"}}), C,
+        {"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "t"}, {"type": "text", "text": "a.txt\n\nhi"},
+        ]}]},
+        ["APPROXIMATED DOCUMENT messages[0].content[1].file"],
+    ),
+    "a mode of reasoning that nobody knows": (
+        A, {"thinking": {"type": "odd"}}, G, {"generationConfig": {"maxOutputTokens": 64}},
+        ["DROPPED REASONING_MODE thinking.type"],
+    ),
+    "effort without reasoning, to Gemini": (
+        A, {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}}, G,
+        {"generationConfig": {"maxOutputTokens": 64, "thinkingConfig": {"thinkingBudget": 0}}},
+        ["DROPPED REASONING_EFFORT output_config.effort"],
+    ),
+    "earlier turns that only their provider can read": (
+        R, {"input": [{"role": "user", "content": "x"}, {"type": "compaction", "encrypted_content": "e"}]}, G,
+        {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+        [
+            "DROPPED COMPACTION input[1]", "DROPPED REASONING_STATE input[1].encrypted_content",
+            "DROPPED EMPTY_CONTENT input[1]",
+        ],
+    ),
+    "calls that the caller wants to approve, to Gemini": (
+        R, {"tools": [{"type": "mcp", "server_label": "m", "server_url": "https://m.test"}]}, G,
+        {"tools": [{"mcpServers": [{"name": "m", "streamableHttpTransport": {"url": "https://m.test"}}]}]},
+        ["APPROXIMATED MCP_SERVER tools[0]"],
+    ),
+    "calls that the caller wants to approve, to Anthropic": (
+        R, {"tools": [{"type": "mcp", "server_label": "m", "server_url": "https://m.test"}]}, A,
+        {"mcp_servers": [{"type": "url", "name": "m", "url": "https://m.test"}]},
+        ["APPROXIMATED MCP_SERVER tools[0]"],
+    ),
+    "calls that nobody has to approve": (
+        R, {"tools": [
+            {"type": "mcp", "server_label": "m", "server_url": "https://m.test", "require_approval": "never"},
+        ]}, A,
+        {"mcp_servers": [{"type": "url", "name": "m", "url": "https://m.test"}]}, [],
+    ),
+    "schemas in two languages": (
+        G, {"tools": [{"functionDeclarations": [{
+            "name": "f", "parametersJsonSchema": {"type": "object", "properties": {}}, "response": {"type": "STRING"},
+        }]}]}, A,
+        {"tools": [FUNCTION[A]]}, ["DROPPED EXTRA_FIELD tools[0].functionDeclarations[0].response"],
+    ),
+    "a file that one key may read": (
+        G, {"contents": [{"parts": [{"text": "t"}, {"fileData": {
+            "fileUri": "https://generativelanguage.googleapis.com/v1beta/files/x", "mimeType": "image/png",
+        }}]}]}, A,
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}]}]},
+        ["DROPPED FILE_ID contents[0].parts[1].inlineData.file_id"],
+    ),
     "a way of reasoning that only one provider has": (
         R, {"reasoning": {"mode": "pro"}}, O, {"reasoning": GONE}, ["DROPPED EXTRA_FIELD reasoning.mode"],
     ),
@@ -164,6 +259,14 @@ def test_what_is_written_and_noted(
 REFUSED: dict[str, tuple[Protocol, dict[str, Any], Protocol, type[FluxError], str]] = {
     "no message": (G, {"contents": []}, O, InvalidRequest, "contents"),
     "no message, to Responses": (O, {"messages": []}, R, InvalidRequest, "messages"),
+    "nothing but what cannot be said": (
+        O, {"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:image/bmp;base64,aGk="}},
+        ]}]}, A, NotExpressible, "messages[0].content[0].image_url.url",
+    ),
+    "nothing at all, to Cohere": (
+        O, {"messages": [{"role": "user", "content": ""}]}, C, InvalidRequest, "messages",
+    ),
     "no schema": (
         O, {"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}}, R, InvalidRequest,
         "response_format.json_schema.schema",

@@ -178,7 +178,7 @@ def test_empty_messages_vanish_and_their_neighbours_meet() -> None:
 
 
 def test_nothing_left_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="nothing is left"):
+    with pytest.raises(InvalidRequest, match="must say something"):
         said(user(" "))
 
 

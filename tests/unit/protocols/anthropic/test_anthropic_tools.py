@@ -51,7 +51,10 @@ TOOLS: dict[str, tuple[list[Tool], Protocol | None, dict[str, Any], list[str]]] 
                 {"name": "g", "input_schema": {"type": "object", "x": 1}},
             ]
         },
-        [f"approximated TOOL_SCHEMA {F}.parameters_json", "approximated TOOL_SCHEMA tools[1].function.parameters_json"],
+        [
+            f"injected TOOL_SCHEMA {F}.parameters_json.type",
+            "injected TOOL_SCHEMA tools[1].function.parameters_json.type",
+        ],
     ),
     "all of it": (
         [
@@ -197,7 +200,7 @@ TOOLS: dict[str, tuple[list[Tool], Protocol | None, dict[str, Any], list[str]]] 
             "tools": [{"type": "mcp_toolset", "mcp_server_name": "m"}],
             "mcp_servers": [{"type": "url", "name": "m", "url": "https://m.test"}],
         },
-        ["dropped EXTRA_FIELD tools[0].x"],
+        ["dropped EXTRA_FIELD tools[0].x", "approximated MCP_SERVER tools[0]"],
     ),
 }
 
@@ -237,7 +240,7 @@ CHOICES: list[tuple[ToolChoice | None, bool | None, Gates, dict[str, Any] | None
     (choose("REQUIRED"), False, Gates(), {"type": "any", "disable_parallel_tool_use": True}, []),
     (choose("REQUIRED", "f.g"), True, Gates(), {"type": "tool", "name": "f_g"}, []),
     (choose("NONE"), None, Gates(), {"type": "none"}, []),
-    (choose("NONE"), False, Gates(), {"type": "none"}, ["dropped PARALLEL_TOOL_CALLS parallel_tool_calls"]),
+    (choose("NONE"), False, Gates(), {"type": "none"}, []),
     (choose("VALIDATED"), None, Gates(), {"type": "auto"}, ["approximated TOOL_CHOICE tool_choice.mode"]),
     (choose("OTHER"), None, Gates(), None, ["dropped TOOL_CHOICE tool_choice.mode"]),
     (choose("REQUIRED"), None, UNFORCED, {"type": "auto"}, ["emulated TOOL_CHOICE tool_choice.mode"]),

@@ -239,7 +239,7 @@ def test_reasoning_of_others_stays_behind() -> None:
 
 PNG = {"mimeType": "image/png", "data": ABC}
 PARTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], set[str]]] = {
-    "refusal": ({"refusal": "no"}, [{"text": "no"}], {"APPROXIMATED REFUSAL_HISTORY {}.refusal"}),
+    "refusal": ({"refusal": "no"}, [{"text": "no"}], {"APPROXIMATED REFUSAL_HISTORY {}"}),
     "image": (
         {"image": {**PNG, "detail": "MEDIA_DETAIL_HIGH", "filename": "a.png"}},
         [{**IMAGE, "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"}}],
@@ -294,7 +294,7 @@ PARTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], set[str]]] = {
         {"serverToolCall": {"kindRaw": "web_search", "inputJson": "{}"}}, [], {"DROPPED SERVER_TOOL_HISTORY {}"},
     ),
     "compaction": ({"compaction": {"text": "so far"}}, [{"text": "so far"}], {"APPROXIMATED COMPACTION {}"}),
-    "sealed compaction": ({"compaction": {}}, [], {"APPROXIMATED COMPACTION {}"}),
+    "sealed compaction": ({"compaction": {}}, [], {"DROPPED COMPACTION {}"}),
     "raw of Google's": ({"raw": {"protocol": "PROTOCOL_GEMINI", "bodyJson": '{"newPart":1}'}}, [{"newPart": 1}], set()),
     "raw of others": ({"raw": {"protocol": "PROTOCOL_OPENAI", "bodyJson": "{}"}}, [], {"DROPPED RAW_PART {}"}),
     "nothing": ({}, [], {"DROPPED RAW_PART {}"}),
