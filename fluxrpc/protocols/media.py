@@ -6,14 +6,17 @@ Nothing here looks into the bytes. Invariant: `read_url(data_uri(media))` holds 
 from __future__ import annotations
 
 import binascii
+import re
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from fluxrpc.protocols.json_text import JsonFault
 from fluxrpc.v1.part_pb2 import Media
 
-__all__ = ["audio_format", "audio_mime_type", "base64_of", "bytes_of", "data_uri", "read_url"]
+__all__ = ["announces_attachment", "audio_format", "audio_mime_type", "base64_of", "bytes_of", "data_uri", "read_url"]
 
 _SCHEME = "data:"
+_ANNOUNCES = re.compile(r"\b(?:images?|attach\w*|files?|documents?)\b", re.IGNORECASE)
 _BASE64 = ";base64"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _LINE_BREAKS = b" \t\r\n"
@@ -91,3 +94,8 @@ def audio_format(mime_type: str) -> str:
     """The other way round: `wav`, `mp3`, …; the subtype for what is not known. Parameters do not matter."""
     subtype = mime_type.partition(";")[0].strip().lower().rpartition("/")[2]
     return _AUDIO_FORMATS.get(subtype, subtype)
+
+
+def announces_attachment(texts: Iterable[str]) -> bool:
+    """Whether the words of a tool's result speak of what is attached to it: then nothing need say where it went."""
+    return any(_ANNOUNCES.search(text) for text in texts)

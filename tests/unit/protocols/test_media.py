@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxrpc.protocols.json_text import JsonFault
-from fluxrpc.protocols.media import audio_format, audio_mime_type, base64_of, bytes_of, data_uri, read_url
+from fluxrpc.protocols.media import (
+    announces_attachment,
+    audio_format,
+    audio_mime_type,
+    base64_of,
+    bytes_of,
+    data_uri,
+    read_url,
+)
 from fluxrpc.v1.part_pb2 import Media
 
 
@@ -72,3 +80,19 @@ def test_audio_formats(name: str, mime_type: str) -> None:
 )
 def test_old_names_of_audio(mime_type: str, name: str) -> None:
     assert audio_format(mime_type) == name
+
+
+@pytest.mark.parametrize(
+    ("texts", "says_so"),
+    [
+        (["done"], False),
+        ([], False),
+        (["profile imaginary"], False),
+        (["done", "Image follows"], True),
+        (["see the attached sheet"], True),
+        (["two FILES"], True),
+        (["a document"], True),
+    ],
+)
+def test_what_announces_an_attachment(texts: list[str], *, says_so: bool) -> None:
+    assert announces_attachment(texts) is says_so
