@@ -16,6 +16,7 @@ from fluxrpc.protocols.cohere.citations import is_own, place_of, written_citatio
 from fluxrpc.protocols.cohere.documents import is_sayable, written_document
 from fluxrpc.protocols.cohere.write_parts import Block, PartWriter
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.media import announces_attachment
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
@@ -189,11 +190,13 @@ class MessageWriter:
             return prefix + (result.object_json or result.text)
         blocks: list[Block] = [{"type": "text", "text": prefix}] if prefix else []
         attached = 0
+        is_announced = announces_attachment(part.text for part in result.parts.parts)
         for index, part in enumerate(result.parts.parts):
             inner = Placed(part=part, path=f"{placed.path}.tool_result.parts.parts[{index}]")
             if part.HasField("image"):
                 attached += 1
-                blocks += self._attach(inner, attached)
+                mark = self._attach(inner, attached)
+                blocks += [] if is_announced else mark
             else:
                 blocks += self._result_block(inner)
         return blocks or ([] if self._is_own else "")

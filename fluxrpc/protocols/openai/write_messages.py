@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from fluxrpc.protocols.base import Protocol
+from fluxrpc.protocols.media import announces_attachment
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.openai.words import OPENAI
 from fluxrpc.protocols.openai.write_assistant import assistant_message, content_of
@@ -164,6 +165,8 @@ def _result_texts(result: ToolResult, path: str, attached: list[Piece], writing:
     if not result.HasField("parts"):
         return [result.text]
     texts: list[str] = []
+    marks: dict[int, str] = {}
+    """What stands for media, by its place among the texts."""
     counts: dict[str, int] = {}
     for index, part in enumerate(result.parts.parts):
         place = f"{path}.tool_result.parts.parts[{index}]"
@@ -176,9 +179,12 @@ def _result_texts(result: ToolResult, path: str, attached: list[Piece], writing:
         kind = _MEDIA_NAMES[str(part.WhichOneof("kind"))]
         counts[kind] = counts.get(kind, 0) + 1
         writing.notes.emulated("TOOL_RESULT_MEDIA", place)
-        texts.append(_ATTACHED.format(kind=kind, number=counts[kind]))
+        marks[len(texts)] = _ATTACHED.format(kind=kind, number=counts[kind])
+        texts.append("")
         attached.append(piece)
-    return texts or [""]
+    if announces_attachment(texts):
+        return [text for at, text in enumerate(texts) if at not in marks]
+    return [marks.get(at, text) for at, text in enumerate(texts)] or [""]
 
 
 def _object_text(text: str) -> str:
