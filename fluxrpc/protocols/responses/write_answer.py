@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.classify import words
 from fluxrpc.protocols.context import Context, Target
@@ -31,6 +32,8 @@ _REPEATED = words(
     "top_logprobs top_p background context_management prompt prompt_cache_retention truncation user"
 )
 """Settings that an answer repeats."""
+_ANYBODY = Target(protocol=Protocol.RESPONSES, model="")
+"""The settings are repeated as they were said, whatever the model makes of them."""
 _DEFAULTS: dict[str, Any] = {
     "instructions": None,
     "metadata": {},
@@ -123,12 +126,14 @@ class AnswerWriter:
             "model": response.model or context.target.model,
             "output": [],
         }
-        fields |= _DEFAULTS | self._repeated()
-        tier = TIERS.write(response.service_tier, response.service_tier_raw if self.is_own else "")
-        if tier:
-            fields["service_tier"] = tier
-        elif response.service_tier:
-            self.notes.dropped("SERVICE_TIER", "service_tier")
+        fields |= _DEFAULTS
+        fields |= self._repeated()
+        if response.service_tier:
+            tier = TIERS.write(response.service_tier, response.service_tier_raw if self.is_own else "")
+            if tier:
+                fields["service_tier"] = tier
+            else:
+                self.notes.dropped("SERVICE_TIER", "service_tier")
         self._merge(fields, response.extras)
         return fields
 
@@ -145,17 +150,17 @@ class AnswerWriter:
             fields["error"] = {"code": "server_error", "message": message}
         if usage is not None:
             self._write_usage(fields, usage)
-        self._merge(fields, [*choice.extras, *choice.finish.extras])
+        self._merge(fields, choice.extras)
+        self._merge(fields, choice.finish.extras)
 
     def _note_finish(self, finish: pb.Finish, end: End) -> None:
-        path = f"choices[{finish.choice_index}].finish"
         if finish.reason not in _EXACT_REASONS and not self.is_own:
-            self.notes.approximated("FINISH_REASON", f"{path}.reason")
+            self.notes.approximated("FINISH_REASON", f"choices[{finish.choice_index}].finish.reason")
         if finish.matched_stop:
-            self.notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
+            self.notes.dropped("MATCHED_STOP", f"choices[{finish.choice_index}].finish.matched_stop")
         is_said = end.status == "failed" or finish.reason == pb.FINISH_REASON_REFUSAL
         if finish.category or (finish.message and not is_said):
-            self.notes.dropped("FINISH_DETAILS", path)
+            self.notes.dropped("FINISH_DETAILS", f"choices[{finish.choice_index}].finish")
 
     def end_of(self, finish: pb.Finish) -> End:
         """Status and reason of an end."""
@@ -171,52 +176,54 @@ class AnswerWriter:
 
     def _repeated(self) -> dict[str, Any]:
         """What the request said, in the form in which it said it."""
-        own = Context(
-            caller=Protocol.RESPONSES,
-            target=Target(protocol=Protocol.RESPONSES, model=""),
-            request=self.context.request,
-        )
-        fields = settings(self.context.request, own, Notes({}), None)
-        merge_extras(fields, self.context.request.extras, PROTOCOL_RESPONSES)
-        return {key: fields[key] for key in _REPEATED if key in fields}
+        request = self.context.request
+        own = Context(caller=Protocol.RESPONSES, target=_ANYBODY, request=request)
+        fields = settings(request, own, Notes({}), None)
+        if extras := request.extras:
+            merge_extras(fields, extras, PROTOCOL_RESPONSES)
+        return {key: value for key, value in fields.items() if key in _REPEATED}
 
-    def _merge(self, fields: dict[str, Any], extras: Iterable[Extra]) -> None:
-        found = list(extras)
-        merge_extras(fields, found, PROTOCOL_RESPONSES)
-        self.notes.foreign_extras(found, PROTOCOL_RESPONSES, "", "ANSWER_EXTRA")
+    def _merge(self, fields: dict[str, Any], extras: Sequence[Extra]) -> None:
+        if extras:
+            merge_extras(fields, extras, PROTOCOL_RESPONSES)
+            self.notes.foreign_extras(extras, PROTOCOL_RESPONSES, "", "ANSWER_EXTRA")
 
     def _write_usage(self, fields: dict[str, Any], usage: Usage) -> None:
         details: dict[str, Any] = {
             "cached_tokens": usage.cache_read_tokens,
             "cache_write_tokens": usage.cache_write_tokens,
         }
-        by_ttl = {each.ttl.seconds: each.tokens for each in usage.cache_writes}
-        if by_ttl and set(by_ttl) <= set(TTLS.values()):
-            details["cache_write_tokens_details"] = {
-                f"ttl_{word}_tokens": by_ttl.get(seconds, 0) for word, seconds in TTLS.items()
-            }
-        elif by_ttl:
-            self.notes.approximated("USAGE_DETAIL", "usage.cache_writes")
+        said = present(usage)
+        if "cache_writes" in said:
+            self._write_cache_writes(details, usage)
         counts: dict[str, Any] = {
             "input_tokens": usage.input_tokens,
             "input_tokens_details": details,
             "output_tokens": usage.output_tokens,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-            "total_tokens": usage.total_tokens if usage.HasField("total_tokens") else 0,
+            "total_tokens": usage.total_tokens if "total_tokens" in said else usage.input_tokens + usage.output_tokens,
         }
-        if not usage.HasField("total_tokens"):
-            counts["total_tokens"] = usage.input_tokens + usage.output_tokens
         for name in _LOST_COUNTERS:
-            if name in {field.name for field, _ in usage.ListFields()}:
+            if name in said:
                 self.notes.dropped("USAGE_DETAIL", f"usage.{name}")
-        merge_extras(counts, usage.extras, PROTOCOL_RESPONSES)
-        self.notes.foreign_extras(usage.extras, PROTOCOL_RESPONSES, "usage", "USAGE_DETAIL")
+        if "extras" in said:
+            merge_extras(counts, usage.extras, PROTOCOL_RESPONSES)
+            self.notes.foreign_extras(usage.extras, PROTOCOL_RESPONSES, "usage", "USAGE_DETAIL")
         fields["usage"] = counts
-        if usage.HasField("web_search_requests"):
+        if "web_search_requests" in said:
             fields["tool_usage"] = {
                 "image_gen": _NO_IMAGES,
                 "web_search": {"num_requests": usage.web_search_requests},
             }
+
+    def _write_cache_writes(self, details: dict[str, Any], usage: Usage) -> None:
+        by_ttl = {each.ttl.seconds: each.tokens for each in usage.cache_writes}
+        if set(by_ttl) <= set(TTLS.values()):
+            details["cache_write_tokens_details"] = {
+                f"ttl_{word}_tokens": by_ttl.get(seconds, 0) for word, seconds in TTLS.items()
+            }
+        else:
+            self.notes.approximated("USAGE_DETAIL", "usage.cache_writes")
 
     # --- items ---
 
@@ -228,14 +235,15 @@ class AnswerWriter:
         """A message of pieces of content."""
         item: dict[str, Any] = {"type": "message", "id": item_id, "role": "assistant", "status": status}
         first = parts[0]
-        phase = PHASES.write(first.phase, first.phase_raw if self.is_own else "")
-        if phase:
-            item["phase"] = phase
-        elif first.phase:
-            self.notes.approximated("TEXT_PHASE", f"{path}.phase")
+        if first.phase:
+            phase = PHASES.write(first.phase, first.phase_raw if self.is_own else "")
+            if phase:
+                item["phase"] = phase
+            else:
+                self.notes.approximated("TEXT_PHASE", f"{path}.phase")
         item["content"] = [self.piece(part, path) for part in parts]
         for part in parts:
-            for each in extras_of(part.extras):
+            for each in extras_of(part.extras) if part.extras else ():
                 key = each.key.removeprefix("~")
                 if key.startswith(ITEM):
                     sign = "~" if each.key.startswith("~") else ""
@@ -245,7 +253,8 @@ class AnswerWriter:
 
     def piece(self, part: part_pb.Part, path: str) -> Any:
         """A piece of content."""
-        self.notes.foreign_extras(part.extras, PROTOCOL_RESPONSES, path, "ANSWER_EXTRA")
+        if extras := part.extras:
+            self.notes.foreign_extras(extras, PROTOCOL_RESPONSES, path, "ANSWER_EXTRA")
         return said(part, with_annotations=True, notes=self.notes, path=path, code="CITATION")
 
     def item(self, part: part_pb.Part, result: part_pb.Part | None, index: int, path: str) -> Any:

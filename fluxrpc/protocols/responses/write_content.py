@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.media import data_uri
 from fluxrpc.protocols.node import merge_extras, raw
@@ -63,6 +64,8 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
         return []
 
     def _finished(self, part: pb.Part, piece: dict[str, Any], path: str) -> dict[str, Any]:
+        if is_bare(part):
+            return piece
         if part.HasField("cache_breakpoint"):
             piece["prompt_cache_breakpoint"] = self._breakpoint(part.cache_breakpoint, path)
         merge_extras(piece, part.extras, PROTOCOL_RESPONSES)
@@ -158,11 +161,14 @@ def said(part: pb.Part, *, with_annotations: bool, notes: Notes, path: str, code
         piece: dict[str, Any] = {"type": "refusal", "refusal": part.refusal}
     else:
         piece = {"type": "output_text", "text": part.text}
-        if part.citations or with_annotations:
+        if part.citations:
             piece["annotations"] = written_citations(part, notes, path, code)
+        elif with_annotations:
+            piece["annotations"] = []
         if part.logprobs:
             piece["logprobs"] = [logprobs(each) for each in part.logprobs]
-    merge_extras(piece, own_extras(part), PROTOCOL_RESPONSES)
+    if part.extras:
+        merge_extras(piece, own_extras(part), PROTOCOL_RESPONSES)
     return piece
 
 

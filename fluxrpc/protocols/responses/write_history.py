@@ -41,7 +41,8 @@ _ROLES = {pb.ROLE_SYSTEM: "system", pb.ROLE_DEVELOPER: "developer", pb.ROLE_USER
 
 def is_instructions(message: pb.Message) -> bool:
     """Whether the message was the field `instructions`."""
-    return bool(find_extra(message.extras, SPELLING + INSTRUCTIONS))
+    extras = message.extras
+    return bool(extras) and bool(find_extra(extras, SPELLING + INSTRUCTIONS))
 
 
 class _Open(Struct, kw_only=True):
@@ -104,7 +105,8 @@ class HistoryWriter(Struct, kw_only=True):
     def _note_message(self, message: pb.Message, path: str) -> None:
         if message.name:
             self.notes.dropped("PARTICIPANT_NAME", f"{path}.name")
-        self.notes.foreign_extras(message.extras, PROTOCOL_RESPONSES, path)
+        if extras := message.extras:
+            self.notes.foreign_extras(extras, PROTOCOL_RESPONSES, path)
 
     def _given(self, turn: Turn) -> dict[str, Any]:
         """A message of the user, or instructions."""
@@ -116,7 +118,8 @@ class HistoryWriter(Struct, kw_only=True):
             item["content"] = [
                 piece for placed in turn.parts for piece in self.content.given(placed.part, placed.path)
             ] or ""
-        merge_extras(item, message.extras, PROTOCOL_RESPONSES)
+        if extras := message.extras:
+            merge_extras(item, extras, PROTOCOL_RESPONSES)
         return item
 
     # --- results ---

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fluxrpc.errors import InvalidRequest
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.notes import Notes
@@ -63,16 +65,15 @@ class SettingsWriter(Struct, kw_only=True):
     exact: bool
     fields: dict[str, Any] = {}
     effort: str = ""
+    said: set[str] = field(default_factory=set)
+    """Names of the fields of the request that say something."""
 
     def write(self, request: pb.MessageRequest) -> dict[str, Any]:
         """All of them."""
-        self._reasoning(request)
-        self._text(request)
-        self._numbers(request)
-        self._logprobs(request)
-        self._unknown(request)
-        self._identity(request)
-        self._cache(request)
+        self.said = present(request)
+        for names, write in _GROUPS:
+            if not names.isdisjoint(self.said):
+                write(self, request)
         return self.fields
 
     def _word(self, words: Words, value: int, raw_word: str, note: tuple[str, str]) -> str:
@@ -89,9 +90,10 @@ class SettingsWriter(Struct, kw_only=True):
             return False
         return self.effort == "none" or name not in gates.refused_while_reasoning
 
-    def _numbers(self, request: pb.MessageRequest) -> None:
+    def write_numbers(self, request: pb.MessageRequest) -> None:
+        """What has the same name on both sides."""
         for name, code in _COPIED:
-            if not request.HasField(name):  # type: ignore[arg-type]  # names of the table
+            if name not in self.said:
                 continue
             if name == "parallel_tool_calls" and not (request.tools or self.exact):
                 continue
@@ -100,7 +102,8 @@ class SettingsWriter(Struct, kw_only=True):
             else:
                 self.notes.dropped(code, name, "this model does not take it")
 
-    def _logprobs(self, request: pb.MessageRequest) -> None:
+    def write_logprobs(self, request: pb.MessageRequest) -> None:
+        """Probabilities of tokens, and what else `include` names."""
         wanted = request.logprobs and self._takes("logprobs")
         if request.logprobs and not wanted:
             self.notes.dropped("LOGPROBS", "logprobs", "this model does not take it")
@@ -115,10 +118,10 @@ class SettingsWriter(Struct, kw_only=True):
         if words or (spelt and not request.logprobs):
             self.fields["include"] = words
 
-    def _unknown(self, request: pb.MessageRequest) -> None:
-        set_fields = {field.name for field, _ in request.ListFields()}
+    def write_unknown(self, request: pb.MessageRequest) -> None:
+        """What has no field here: noted, or done in the answer."""
         for name, code in _UNKNOWN:
-            if name in set_fields and (name not in _OFF_AT_ZERO or getattr(request, name)):
+            if name in self.said and (name not in _OFF_AT_ZERO or getattr(request, name)):
                 self.notes.dropped(code, name)
         if request.choice_count > 1:
             self.notes.dropped("CHOICE_COUNT", "choice_count")
@@ -130,7 +133,8 @@ class SettingsWriter(Struct, kw_only=True):
 
     # --- reasoning ---
 
-    def _reasoning(self, request: pb.MessageRequest) -> None:
+    def write_reasoning(self, request: pb.MessageRequest) -> None:
+        """How hard to think, and what to show of it."""
         options = request.reasoning
         written: dict[str, Any] = {}
         self.effort = self._effort(request)
@@ -179,7 +183,8 @@ class SettingsWriter(Struct, kw_only=True):
 
     # --- the form of the answer ---
 
-    def _text(self, request: pb.MessageRequest) -> None:
+    def write_text(self, request: pb.MessageRequest) -> None:
+        """The form of the answer and its length."""
         written: dict[str, Any] = {}
         if request.HasField("output_format"):
             written["format"] = self._format(request.output_format)
@@ -236,7 +241,8 @@ class SettingsWriter(Struct, kw_only=True):
 
     # --- cache, identity ---
 
-    def _identity(self, request: pb.MessageRequest) -> None:
+    def write_identity(self, request: pb.MessageRequest) -> None:
+        """Who asks, and in which class."""
         if request.end_user_id and not find_extra(request.extras, "~user"):
             self.fields["safety_identifier"] = request.end_user_id
         if request.metadata:
@@ -245,7 +251,8 @@ class SettingsWriter(Struct, kw_only=True):
         if tier:
             self.fields["service_tier"] = tier
 
-    def _cache(self, request: pb.MessageRequest) -> None:
+    def write_cache(self, request: pb.MessageRequest) -> None:
+        """What is cached, and how long."""
         cache = request.cache
         if cache.key:
             self.fields["prompt_cache_key"] = cache.key
@@ -258,3 +265,18 @@ class SettingsWriter(Struct, kw_only=True):
                 self.notes.approximated("CACHE_OPTIONS", "cache.ttl")
         if written:
             self.fields["prompt_cache_options"] = written
+
+
+_GROUPS: tuple[tuple[frozenset[str], Callable[[SettingsWriter, pb.MessageRequest], None]], ...] = (
+    (frozenset({"reasoning"}), SettingsWriter.write_reasoning),
+    (frozenset({"output_format", "verbosity", "verbosity_raw"}), SettingsWriter.write_text),
+    (frozenset(name for name, _ in _COPIED), SettingsWriter.write_numbers),
+    (frozenset({"logprobs", "top_logprobs", "extras"}), SettingsWriter.write_logprobs),
+    (
+        frozenset({*(name for name, _ in _UNKNOWN), "choice_count", "output_modalities", "stop_sequences"}),
+        SettingsWriter.write_unknown,
+    ),
+    (frozenset({"end_user_id", "metadata", "service_tier", "service_tier_raw"}), SettingsWriter.write_identity),
+    (frozenset({"cache"}), SettingsWriter.write_cache),
+)
+"""The fields that are written together, and what writes them, in this order: what is taken depends on the effort."""
