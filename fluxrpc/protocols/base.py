@@ -83,6 +83,8 @@ class Batch(Struct, kw_only=True):
     `frames` are whole native frames, blank lines included; `events` the typed ones. One of the two is used for a
     whole stream. `real` says that content, reasoning, a tool call, a refusal or a finish is among them (from then
     on the answer has begun). After `error` nothing of the stream counts. `ended` says that the terminator came.
+    `abandon` goes with `ended`: the answer is complete for the caller, but the provider may go on for long, at a
+    price (a stop sequence that it could not be told), and is to be left at once.
     """
 
     frames: bytes = b""
@@ -90,6 +92,7 @@ class Batch(Struct, kw_only=True):
     real: bool = False
     error: AttemptError | None = None
     ended: bool = False
+    abandon: bool = False
 
 
 class AnswerStream(Interface):

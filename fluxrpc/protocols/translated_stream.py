@@ -138,6 +138,7 @@ class TranslatedStream:
             return Batch()
         batch.events = undo.events(batch.events)
         if undo.is_over:
+            batch.abandon = not batch.ended
             batch.ended, batch.error = True, None
         return batch
 

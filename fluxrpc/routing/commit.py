@@ -47,6 +47,7 @@ async def open_stream(
         limits=limits,
         first=first,
         ended=first.ended or not chunk,
+        abandon=first.abandon,
     )
 
 
@@ -59,6 +60,7 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
         events=[event for batch in batches for event in batch.events],
         real=True,
         ended=batches[-1].ended,
+        abandon=batches[-1].abandon,
     )
 
 
@@ -74,6 +76,8 @@ class LiveStream:
     """What opened the stream, until it is taken."""
     ended: bool
     """Nothing more comes: the terminator was seen or written."""
+    abandon: bool = False
+    """The provider goes on all the same: it is left at once."""
     _fault: AttemptError | None = None
     """Told by the read before, after what it brought."""
 
@@ -112,11 +116,15 @@ class LiveStream:
             self._fault = batch.error
             return batch
         self.ended = batch.ended or not chunk
+        self.abandon = batch.abandon
         return batch
 
     def close(self) -> None:
-        """Give the connection back if the answer is complete, else close the socket now. Idempotent."""
-        if self.ended:
+        """Give the connection back if the answer is complete and the provider is done, else close the socket now.
+
+        Idempotent.
+        """
+        if self.ended and not self.abandon:
             self.exchange.finish()
         else:
             self.exchange.close()

@@ -222,6 +222,7 @@ def test_a_stream_is_cut_where_it_must_be() -> None:
     assert (batch.frames, batch.ended, stream.finished) == (b"a", False, False)
     batch = stream.feed(b"tx!")
     assert (batch.frames, batch.ended, batch.error, stream.finished) == (b"|", True, None, True)
+    assert batch.abandon
     assert [finish.reason for finish in stream.finishes] == [FINISH_REASON_STOP_SEQUENCE]
     for late in (stream.feed(b"!"), stream.close()):
         assert (late.frames, late.error, late.ended) == (b"", None, False)
