@@ -34,6 +34,10 @@ class ContentReader(Struct, frozen=True, kw_only=True):
         """What is left of a node."""
         return node.extras(PROTOCOL_RESPONSES, prefix, nulls=self.exact)
 
+    def carry(self, node: Node, part: pb.Part, prefix: str = "") -> None:
+        """What is left of a node, into a part."""
+        node.carry(part, PROTOCOL_RESPONSES, prefix, nulls=self.exact)
+
     def spelt(self, key: str, value_json: str) -> list[Extra]:
         """How something was spelt, if anyone wants to know."""
         return [spelling(PROTOCOL_RESPONSES, key, value_json)] if self.exact else []
@@ -58,7 +62,7 @@ class ContentReader(Struct, frozen=True, kw_only=True):
         else:
             return whole_raw(node, kind)
         read_breakpoint(node, part)
-        part.extras.extend(self.extras(node))
+        self.carry(node, part)
         return part
 
     def _image(self, node: Node) -> pb.Media:
@@ -104,19 +108,21 @@ class ContentReader(Struct, frozen=True, kw_only=True):
             part = whole_raw(node, kind)
             part.extras.append(spelling(PROTOCOL_RESPONSES, CONTENT, "true"))
             return part
-        part.extras.extend(self.extras(node))
+        self.carry(node, part)
         return part
 
     def _read_sides(self, node: Node, part: pb.Part) -> None:
         if node.is_list("annotations"):
-            part.citations.extend(self.citation(each) for each in node.nodes("annotations"))
-            if not part.citations:
-                part.extras.extend(self.spelt("annotations", "[]"))
+            found = node.nodes("annotations")
+            if found:
+                part.citations.extend(self.citation(each) for each in found)
+            elif self.exact:
+                part.extras.append(spelling(PROTOCOL_RESPONSES, "annotations", "[]"))
         if node.is_list("logprobs"):
-            found = node.json("logprobs")
-            part.logprobs.extend(read_logprobs(found))
+            text = node.json("logprobs")
+            part.logprobs.extend(read_logprobs(text))
             if not part.logprobs:
-                part.extras.extend(self.spelt("logprobs", found))
+                part.extras.extend(self.spelt("logprobs", text))
 
     def citation(self, node: Node) -> pb.Citation:
         """An annotation."""

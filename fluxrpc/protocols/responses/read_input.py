@@ -30,22 +30,25 @@ SIGNATURE_ID = "rs_gw_sig_"
 
 _READER = ContentReader(exact=True)
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_HEAD = frozenset({"type", "id", "status"})
 _EASY = {"content": ""}
 _WHOLE = {"type": "message", "status": "completed"}
 
 
-def read_input(node: Node, request: pb.MessageRequest, places: Places) -> None:
+def read_input(node: Node, request: pb.MessageRequest, places: Places | None) -> None:
     """Read both into `request.messages`."""
     instructions = node.text("instructions")
     if instructions is not None:
         message = request.messages.add(role=pb.ROLE_DEVELOPER, text=instructions)
         message.extras.append(spelling(PROTOCOL_RESPONSES, INSTRUCTIONS, "true"))
-        places["messages[0]"] = places["messages[0].text"] = "instructions"
+        if places is not None:
+            places["messages[0]"] = places["messages[0].text"] = "instructions"
     if node.is_text("input"):
-        at = len(request.messages)
         request.messages.add(role=pb.ROLE_USER, text=node.text("input") or "")
         request.extras.append(spelling(PROTOCOL_RESPONSES, "input", STRING))
-        places[f"messages[{at}]"] = places[f"messages[{at}].text"] = "input"
+        if places is not None:
+            at = len(request.messages) - 1
+            places[f"messages[{at}]"] = places[f"messages[{at}].text"] = "input"
         return
     if node.is_list("input"):
         reader = _InputReader(request, places)
@@ -61,7 +64,7 @@ def read_input(node: Node, request: pb.MessageRequest, places: Places) -> None:
 class _InputReader:
     """Gathers items into messages."""
 
-    def __init__(self, request: pb.MessageRequest, places: Places) -> None:
+    def __init__(self, request: pb.MessageRequest, places: Places | None) -> None:
         self._messages = request.messages
         self._places = places
 
@@ -84,24 +87,28 @@ class _InputReader:
 
     def _given(self, item: Node, role: pb.Role.ValueType) -> None:
         """A message of the user, or instructions."""
-        message = self._messages.add(role=role)
-        path = f"messages[{len(self._messages) - 1}]"
-        self._places[path] = item.path
-        item.text("role")
-        for key in ("type", "id", "status"):
-            found = item.json(key)
-            if found:
-                message.extras.append(spelling(PROTOCOL_RESPONSES, key, found))
-        if item.is_text("content"):
+        message = self._messages.add()
+        message.role = role
+        item.take("role")
+        if item.has_any(_HEAD):
+            _keep_spelt(item, message)
+        pieces: list[Node] = []
+        is_text = item.is_text("content")
+        if is_text:
             message.text = item.text("content") or ""
-            self._places[f"{path}.text"] = item.at("content")
         else:
-            for at, piece in enumerate(item.nodes("content")):
-                self._places[f"{path}.parts[{at}]"] = piece.path
+            pieces = item.nodes("content")
+            for piece in pieces:
                 message.parts.append(_READER.given(piece))
-            if not message.parts:
+            if not pieces:
                 message.extras.append(spelling(PROTOCOL_RESPONSES, "content", "[]"))
-        message.extras.extend(item.extras(PROTOCOL_RESPONSES))
+        if self._places is not None:
+            path = f"messages[{len(self._messages) - 1}]"
+            self._places[path] = item.path
+            if is_text:
+                self._places[f"{path}.text"] = item.at("content")
+            self._places |= {f"{path}.parts[{at}]": piece.path for at, piece in enumerate(pieces)}
+        item.carry(message, PROTOCOL_RESPONSES)
 
     def _said(self, item: Node, kind: str) -> None:
         """An item of the model."""
@@ -126,13 +133,17 @@ class _InputReader:
         """Into the message before, where that has the role and is made of items; else into a new one."""
         if not self._messages or self._messages[-1].role != role:
             self._messages.add(role=role)
-            self._places[f"messages[{len(self._messages) - 1}]"] = item.path
+            self._place(f"messages[{len(self._messages) - 1}]", item.path)
         message = self._messages[-1]
         at = f"messages[{len(self._messages) - 1}].parts"
         is_list = len(parts) > 1
         for index, part in enumerate(parts):
-            self._places[f"{at}[{len(message.parts)}]"] = f"{item.path}.content[{index}]" if is_list else item.path
+            self._place(f"{at}[{len(message.parts)}]", f"{item.path}.content[{index}]" if is_list else item.path)
             message.parts.append(part)
+
+    def _place(self, path: str, place: str) -> None:
+        if self._places is not None:
+            self._places[path] = place
 
     def _result(self, item: Node, kind: str) -> Part:
         part = Part()
@@ -149,12 +160,17 @@ class _InputReader:
         item.text("type")
         if kind != "function_call_output":
             part.extras.append(spelling(PROTOCOL_RESPONSES, "type", f'"{kind}"'))
-        for key in ("id", "status"):
-            found = item.json(key)
-            if found:
-                part.extras.append(spelling(PROTOCOL_RESPONSES, key, found))
-        part.extras.extend(item.extras(PROTOCOL_RESPONSES))
+        _keep_spelt(item, part)
+        item.carry(part, PROTOCOL_RESPONSES)
         return part
+
+
+def _keep_spelt(item: Node, read: pb.Message | Part) -> None:
+    """How the head of an item is spelt, which the IR says without."""
+    for key in ("type", "id", "status"):
+        found = item.json(key)
+        if found:
+            read.extras.append(spelling(PROTOCOL_RESPONSES, key, found))
 
 
 def _type(item: Node) -> str:

@@ -81,7 +81,7 @@ def shell_of(node: Node) -> pb.Part | None:
 
 def _message(reader: ContentReader, node: Node) -> list[pb.Part]:
     item_id = node.text("id") or ""
-    phase, phase_raw = PHASES.read(node.text("phase"))
+    word = node.text("phase")
     node.text("role")
     status = node.json("status")
     if node.is_text("content"):
@@ -89,11 +89,14 @@ def _message(reader: ContentReader, node: Node) -> list[pb.Part]:
     else:
         parts = [reader.said(each) for each in node.nodes("content")]
     for part in parts:
-        part.item_id, part.phase, part.phase_raw = item_id, pb.TextPhase.ValueType(phase), phase_raw
+        part.item_id = item_id
+        if word is not None:
+            phase, part.phase_raw = PHASES.read(word)
+            part.phase = pb.TextPhase.ValueType(phase)
     if parts:
         if status:
             parts[-1].extras.extend(reader.spelt(f"{ITEM}status", status))
-        parts[-1].extras.extend(reader.extras(node, ITEM))
+        reader.carry(node, parts[-1], ITEM)
     return parts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from google.protobuf.duration_pb2 import Duration
 
@@ -42,7 +44,17 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
     request = pb.MessageRequest()
     model = node.text("model") or ""
     stream = bool(node.flag("stream"))
-    read_input(node, request, {} if places is None else places)
+    read_input(node, request, places)
+    if node.has_any(_TOOL_FIELDS):
+        _read_tools(node, request, places)
+    for keys, read in _GROUPS:
+        if node.has_any(keys):
+            read(node, request)
+    node.carry(request, PROTOCOL_RESPONSES)
+    return ReadRequest(message=request, model=model, stream=stream)
+
+
+def _read_tools(node: Node, request: pb.MessageRequest, places: Places | None) -> None:
     is_list = node.is_list("tools")
     for index, each in enumerate(node.nodes("tools")):
         request.tools.append(read_tool(each))
@@ -51,15 +63,6 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
     if is_list and not request.tools:
         request.extras.append(spelling(PROTOCOL_RESPONSES, "tools", "[]"))
     read_choice(node, request)
-    _read_scalars(node, request)
-    _read_reasoning(node, request)
-    _read_text(node, request)
-    _read_include(node, request)
-    _read_identity(node, request)
-    _read_cache(node, request)
-    _read_state(node, request)
-    request.extras.extend(node.extras(PROTOCOL_RESPONSES))
-    return ReadRequest(message=request, model=model, stream=stream)
 
 
 def _read_scalars(node: Node, request: pb.MessageRequest) -> None:
@@ -78,8 +81,10 @@ def _read_scalars(node: Node, request: pb.MessageRequest) -> None:
         flag = node.flag(name)
         if flag is not None:
             setattr(request, name, flag)
-    tier, request.service_tier_raw = TIERS.read(node.text("service_tier"))
-    request.service_tier = pb.ServiceTier.ValueType(tier)
+    word = node.text("service_tier")
+    if word is not None:
+        tier, request.service_tier_raw = TIERS.read(word)
+        request.service_tier = pb.ServiceTier.ValueType(tier)
 
 
 def _read_reasoning(node: Node, request: pb.MessageRequest) -> None:
@@ -186,6 +191,19 @@ def _read_state(node: Node, request: pb.MessageRequest) -> None:
         conversation = filled(node, "conversation")
     if conversation:
         request.provider_state.conversation_id = conversation
+
+
+_TOOL_FIELDS = frozenset({"tools", "tool_choice"})
+_GROUPS: tuple[tuple[frozenset[str], Callable[[Node, pb.MessageRequest], None]], ...] = (
+    (frozenset({*_NUMBERS, *_INTEGERS, *_FLAGS, "service_tier"}), _read_scalars),
+    (frozenset({"reasoning"}), _read_reasoning),
+    (frozenset({"text"}), _read_text),
+    (frozenset({"include"}), _read_include),
+    (frozenset({"safety_identifier", "user", "metadata"}), _read_identity),
+    (frozenset({"prompt_cache_key", "prompt_cache_options"}), _read_cache),
+    (frozenset({"previous_response_id", "conversation"}), _read_state),
+)
+"""The fields that are read together, and what reads them: most bodies hold few of them."""
 
 
 def _container(node: Node, request: pb.MessageRequest, key: str) -> Node | None:

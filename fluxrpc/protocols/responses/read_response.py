@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from fluxrpc.errors import AnswerFault
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.classify import words
@@ -15,7 +13,7 @@ from fluxrpc.protocols.responses.errors import error_of
 from fluxrpc.protocols.responses.read_content import ContentReader
 from fluxrpc.protocols.responses.read_items import parts_of
 from fluxrpc.protocols.responses.response import RESPONSE, Response
-from fluxrpc.protocols.responses.words import TIERS, extra
+from fluxrpc.protocols.responses.words import TIERS
 from fluxrpc.protocols.whole_answer import explain_answer, read_whole, says_something
 from fluxrpc.v1.message_pb2 import ServiceTier
 from fluxrpc.v1.protocol_pb2 import PROTOCOL_RESPONSES, Extra
@@ -63,12 +61,15 @@ def read_response(body: bytes, context: Context, notes: Notes) -> MessageRespons
 def _response(node: Node, found: Response, context: Context) -> MessageResponse:
     reader = content_reader(context)
     response = read_head(node)
-    choice = response.choices.add(finish=finish_of(found))
+    choice = response.choices.add()
+    choice.finish.reason, choice.finish.raw = found.finish()
     for item in node.nodes("output"):
         choice.parts.extend(parts_of(reader, item))
     repeated, rest = split_extras(node, context)
-    response.extras.extend(repeated)
-    choice.extras.extend(rest)
+    if repeated:
+        response.extras.extend(repeated)
+    if rest:
+        choice.extras.extend(rest)
     usage = usage_of(found)
     if usage is not None:
         response.usage.CopyFrom(usage)
@@ -83,12 +84,16 @@ def content_reader(context: Context) -> ContentReader:
 
 def read_head(node: Node) -> MessageResponse:
     """What stands around the output, as far as it is known when an answer begins."""
-    response = MessageResponse(id=node.text("id") or "", model=node.text("model") or "")
+    response = MessageResponse()
+    response.id = node.text("id") or ""
+    response.model = node.text("model") or ""
     created = node.number("created_at")
     if created is not None and 0 < created <= _LATEST_SECONDS:
-        response.created.CopyFrom(Timestamp(seconds=int(created)))
-    tier, response.service_tier_raw = TIERS.read(node.text("service_tier"))
-    response.service_tier = ServiceTier.ValueType(tier)
+        response.created.seconds = int(created)
+    word = node.text("service_tier")
+    if word is not None:
+        tier, response.service_tier_raw = TIERS.read(word)
+        response.service_tier = ServiceTier.ValueType(tier)
     return response
 
 
@@ -126,5 +131,5 @@ def usage_of(found: Response) -> Usage | None:
         return None
     node = Node.root(bytes(found.usage))
     node.forget(_COUNTERS)
-    usage.extras.extend(extra(each.key, each.value_json) for each in node.extras(PROTOCOL_RESPONSES, nulls=False))
+    node.carry(usage, PROTOCOL_RESPONSES, nulls=False)
     return usage

@@ -62,10 +62,11 @@ def to_usage(wire: WireUsage, tools: ToolUsage | None = None) -> Usage:
         cache_write=given.cache_write_tokens,
         reasoning=made.reasoning_tokens,
     )
-    written = given.cache_write_tokens_details or _Written()
-    for seconds, tokens in ((1800, written.ttl_30m_tokens), (43200, written.ttl_12h_tokens)):
-        if amount := whole(tokens):
-            counts.cache_writes.add(ttl=Duration(seconds=seconds), tokens=amount)
+    written = given.cache_write_tokens_details
+    if written is not None:
+        for seconds, tokens in ((1800, written.ttl_30m_tokens), (43200, written.ttl_12h_tokens)):
+            if amount := whole(tokens):
+                counts.cache_writes.add(ttl=Duration(seconds=seconds), tokens=amount)
     if tools and tools.web_search and (searches := whole(tools.web_search.num_requests)) is not None:
         counts.web_search_requests = searches
     return counts
