@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ __all__ = [
     "data_date",
     "gate_rows",
     "gates_of",
+    "is_neutral",
     "known_rows",
     "model_capabilities",
     "model_names",
@@ -37,6 +39,12 @@ __all__ = [
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """The ladder of reasoning efforts."""
+
+_NEUTRAL: Mapping[str, float] = MappingProxyType({
+    "temperature": 1, "top_p": 1, "top_k": 0, "presence_penalty": 0, "frequency_penalty": 0, "choice_count": 1,
+    "logprobs": False, "top_logprobs": 0,
+})  # fmt: skip
+"""Values that ask for nothing, by fields of `MessageRequest`: no loss where a model refuses the field."""
 
 # What other clouds write before a name (`us.anthropic.`), and what says which build of a model it is.
 _CLOUD = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")
@@ -205,6 +213,11 @@ def overridden(gates: Gates, changes: Mapping[str, Any]) -> Gates:
     if unknown:
         raise msgspec.ValidationError(f"no such gate: {', '.join(sorted(unknown))}")
     return msgspec.convert(known | dict(changes), Gates)
+
+
+def is_neutral(field: str, value: float) -> bool:
+    """Whether a field with that value asks for what every model does anyhow."""
+    return _NEUTRAL.get(field) == value
 
 
 def _matches(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:

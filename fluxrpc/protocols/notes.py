@@ -81,9 +81,9 @@ class Notes:
         self._fates = fates
         self._found: dict[tuple[str, NoteAction.ValueType, str], Note] = {}
 
-    def dropped(self, code: str, path: str, reason: str = "") -> None:
-        """Left out."""
-        self.add(code, NOTE_ACTION_DROPPED, path, reason)
+    def dropped(self, code: str, path: str, reason: str = "", *, minor: bool = False) -> None:
+        """Left out. `minor`: with the value that it has nobody minds."""
+        self.add(code, NOTE_ACTION_DROPPED, path, reason, minor=minor)
 
     def clamped(self, code: str, path: str, reason: str = "") -> None:
         """Moved to the nearest value allowed."""

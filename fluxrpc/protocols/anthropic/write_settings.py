@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fluxrpc.protocols.anthropic.draft import Draft, cache_control
+from fluxrpc.protocols.gates import is_neutral
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.schema import ANTHROPIC_STRICT, convert
 from fluxrpc.v1 import message_pb2 as pb
@@ -90,14 +91,14 @@ def _write_sampling(draft: Draft) -> None:
     is_thinking = not draft.exact and draft.body.get("thinking", {}).get("type") in _THINKS
     if request.HasField("temperature"):
         if _is_refused(draft, "temperature"):
-            notes.dropped("TEMPERATURE", "temperature")
+            _drop(draft, "TEMPERATURE", "temperature")
         elif is_thinking and request.temperature != 1:
             notes.dropped("TEMPERATURE", "temperature", "it must be 1 while the model thinks")
         else:
             draft.body["temperature"] = _clamped(draft, request.temperature)
     if request.HasField("top_p"):
         if _is_refused(draft, "top_p"):
-            notes.dropped("TOP_P", "top_p")
+            _drop(draft, "TOP_P", "top_p")
         elif draft.gates.one_of_temperature_and_top_p and "temperature" in draft.body:
             notes.dropped("TOP_P", "top_p", "this model takes either temperature or top_p")
         elif is_thinking and request.top_p < _MIN_TOP_P:
@@ -105,10 +106,19 @@ def _write_sampling(draft: Draft) -> None:
         else:
             draft.body["top_p"] = request.top_p
     if request.HasField("top_k"):
-        if _is_refused(draft, "top_k") or is_thinking:
-            notes.dropped("TOP_K", "top_k")
-        else:
-            draft.body["top_k"] = request.top_k
+        _write_top_k(draft, is_thinking=is_thinking)
+
+
+def _write_top_k(draft: Draft, *, is_thinking: bool) -> None:
+    if _is_refused(draft, "top_k") or is_thinking:
+        _drop(draft, "TOP_K", "top_k")
+    elif draft.request.top_k or draft.exact:  # elsewhere 0 is off
+        draft.body["top_k"] = draft.request.top_k
+
+
+def _drop(draft: Draft, code: str, name: str) -> None:
+    """Leave a number out; where it asks for nothing, that is no loss."""
+    draft.notes.dropped(code, name, minor=is_neutral(name, getattr(draft.request, name)))
 
 
 def _clamped(draft: Draft, temperature: float) -> float:

@@ -22,6 +22,7 @@ from fluxrpc.protocols.cohere.write_output import written_format
 from fluxrpc.protocols.cohere.write_reasoning import is_off, written_thinking
 from fluxrpc.protocols.cohere.write_tools import ToolWriter
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gates import is_neutral
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.tool_names import ToolNames
@@ -141,10 +142,10 @@ def _write_sampling(body: dict[str, Any], request: MessageRequest, context: Cont
     for limits in _RANGES:
         if not request.HasField(limits.name):  # type: ignore[arg-type]  # names of the table
             continue
-        if limits.name in refused:
-            notes.dropped(limits.code, limits.name)
-            continue
         value = getattr(request, limits.name)
+        if limits.name in refused:
+            notes.dropped(limits.code, limits.name, minor=is_neutral(limits.name, value))
+            continue
         written = value if is_own else _within(limits, value, notes)
         if written is not None:
             body[limits.key] = written

@@ -7,6 +7,7 @@ from typing import Any
 
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gates import is_neutral
 from fluxrpc.protocols.gemini.wire import INTEGERS, MODALITIES, NUMBERS, Knob, inverse
 from fluxrpc.protocols.gemini.write_schema import is_subset, write_schema
 from fluxrpc.protocols.gemini.write_thinking import is_off, write_thinking
@@ -65,7 +66,7 @@ def _is_taken(field: str, code: str, request: MessageRequest, context: Context, 
     elif field not in gates.refused_while_reasoning or is_off(request.reasoning):
         return True
     if field != "choice_count" or request.choice_count > 1:  # one is what it gives anyhow
-        notes.dropped(code, field)
+        notes.dropped(code, field, minor=is_neutral(field, getattr(request, field)))
     return False
 
 

@@ -116,7 +116,7 @@ FATES: Fates = {
     "RAG_DOCUMENTS": _approximated("written at the head of the last message of the user"),
     "CITATION_MODE": _dropped(_NO_FIELD),
     "CACHE_BREAKPOINT": {
-        **_dropped("only content of users and instructions takes one"),
+        **_dropped("only content of users and instructions takes one, four in all, and not with older models"),
         **_approximated("OpenAI knows 30 minutes and 12 hours"),
     },
     "CACHE_OPTIONS": _approximated("OpenAI knows 30 minutes and 12 hours"),

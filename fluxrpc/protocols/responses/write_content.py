@@ -34,6 +34,8 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
 
     caller: Protocol | None
     notes: Notes
+    marks: frozenset[str] | None = None
+    """Paths of the parts whose breakpoints of the prompt cache are written; None = all."""
 
     @property
     def exact(self) -> bool:
@@ -67,7 +69,10 @@ class ContentWriter(Struct, frozen=True, kw_only=True):
         if is_bare(part):
             return piece
         if part.HasField("cache_breakpoint"):
-            piece["prompt_cache_breakpoint"] = self._breakpoint(part.cache_breakpoint, path)
+            if self.marks is None or path in self.marks:
+                piece["prompt_cache_breakpoint"] = self._breakpoint(part.cache_breakpoint, path)
+            else:
+                self.notes.dropped("CACHE_BREAKPOINT", f"{path}.cache_breakpoint")
         merge_extras(piece, part.extras, PROTOCOL_RESPONSES)
         self.notes.foreign_extras(part.extras, PROTOCOL_RESPONSES, path)
         return piece

@@ -28,6 +28,8 @@ __all__ = ["settings", "write_request"]
 
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_MARKS = 4
+_UNMARKED = frozenset({pb.ROLE_ASSISTANT, pb.ROLE_TOOL})
 _JSON_HINT = "Answer in JSON."
 """JSON without a schema is refused unless the input holds the word."""
 _GOES_ON = frozenset({"previous_response_id", "conversation_id"})
@@ -99,7 +101,7 @@ def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: To
     spelt = find_extra(request.extras, "~input") if exact else ""
     if spelt == STRING:
         return request.messages[-1].text
-    content = ContentWriter(caller=context.caller, notes=notes)
+    content = ContentWriter(caller=context.caller, notes=notes, marks=_marks(request, context, exact=exact))
     history = HistoryWriter(context=context, notes=notes, names=names, content=content)
     items = history.items(request.messages)
     if request.documents:
@@ -119,6 +121,22 @@ def _input(request: pb.MessageRequest, context: Context, notes: Notes, names: To
         notes.injected("OUTPUT_JSON", "output_format")
         items.insert(0, {"role": "developer", "content": _JSON_HINT})
     return items if items or spelt else None
+
+
+def _marks(request: pb.MessageRequest, context: Context, *, exact: bool) -> frozenset[str] | None:
+    """The parts whose breakpoints are written: the last four, for more are refused; None = all that there are."""
+    if "cache_breakpoint" in context.target.gates.refused:
+        return frozenset()
+    if exact:
+        return None
+    marked = [
+        f"messages[{at}].parts[{index}]"
+        for at, message in enumerate(request.messages)
+        if message.role not in _UNMARKED
+        for index, part in enumerate(message.parts)
+        if part.HasField("cache_breakpoint")
+    ]
+    return frozenset(marked[-_MAX_MARKS:])
 
 
 def _put_documents(items: list[Any], request: pb.MessageRequest, content: ContentWriter, notes: Notes) -> None:

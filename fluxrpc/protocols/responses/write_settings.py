@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from fluxrpc.errors import InvalidRequest
 from fluxrpc.ir.presence import present
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gates import is_neutral
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.reasoning import effort_of_budget, nearest_effort
@@ -53,7 +54,7 @@ _UNKNOWN = (
     ("citation_mode", "CITATION_MODE"),
 )
 """What this protocol has no field for."""
-_OFF_AT_ZERO = frozenset({"top_k", "presence_penalty", "frequency_penalty"})
+_NUMBERS = frozenset({"top_k", "presence_penalty", "frequency_penalty"})
 _BETWEEN_TOOLS = frozenset({pb.REASONING_MODE_BETWEEN_TOOLS, pb.REASONING_MODE_OTHER})
 
 
@@ -97,10 +98,11 @@ class SettingsWriter(Struct, kw_only=True):
                 continue
             if name == "parallel_tool_calls" and not (request.tools or self.exact):
                 continue
+            value = getattr(request, name)
             if self._takes(name):
-                self.fields[name] = getattr(request, name)
+                self.fields[name] = value
             else:
-                self.notes.dropped(code, name, "this model does not take it")
+                self.notes.dropped(code, name, "this model does not take it", minor=is_neutral(name, value))
 
     def write_logprobs(self, request: pb.MessageRequest) -> None:
         """Probabilities of tokens, and what else `include` names."""
@@ -111,7 +113,8 @@ class SettingsWriter(Struct, kw_only=True):
             if self._takes("logprobs"):
                 self.fields["top_logprobs"] = request.top_logprobs
             else:
-                self.notes.dropped("TOP_LOGPROBS", "top_logprobs", "this model does not take it")
+                is_minor = not request.top_logprobs
+                self.notes.dropped("TOP_LOGPROBS", "top_logprobs", "this model does not take it", minor=is_minor)
         spelt = find_extra(request.extras, "~include")
         words = msgspec.json.decode(spelt) if spelt else [LOGPROBS] * wanted
         words = [word for word in words if word != LOGPROBS or wanted]
@@ -121,7 +124,7 @@ class SettingsWriter(Struct, kw_only=True):
     def write_unknown(self, request: pb.MessageRequest) -> None:
         """What has no field here: noted, or done in the answer."""
         for name, code in _UNKNOWN:
-            if name in self.said and (name not in _OFF_AT_ZERO or getattr(request, name)):
+            if name in self.said and (name not in _NUMBERS or not is_neutral(name, getattr(request, name))):
                 self.notes.dropped(code, name)
         if request.choice_count > 1:
             self.notes.dropped("CHOICE_COUNT", "choice_count")

@@ -256,6 +256,44 @@ def test_what_is_written_and_noted(
     assert noted(bridge) == notes
 
 
+DEFAULTS = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "top_logprobs": 0}
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "version"),
+    [
+        (O, "gpt-5", ""),
+        (R, "gpt-5", ""),
+        (A, "claude-opus-4-7", ""),
+        (A, "claude-haiku-4-5", "2026-10-21"),
+        (G, "gemini-4-argon", ""),
+    ],
+)
+def test_defaults_are_no_loss_where_the_model_refuses_them(target: Protocol, model: str, version: str) -> None:
+    bridge = bridge_for(O, said(O, DEFAULTS), target_for(target, model, version=version), strict=True)
+    body = written(bridge)
+    gone = DEFAULTS.keys() | {"topP"}
+    assert gone.isdisjoint(body.keys() | body.get("generationConfig", {}).keys())
+
+
+def test_what_is_no_default_is_a_loss() -> None:
+    with pytest.raises(NotExpressible) as refused:
+        bridge_for(O, said(O, {"top_p": 0.5}), target_for(O, "gpt-5"), strict=True).wire(stream=False)
+    assert [each.path for each in refused.value.violations] == ["top_p"]
+
+
+def test_breakpoints_of_the_prompt_cache_are_counted() -> None:
+    parts = [{"type": "text", "text": str(at), "cache_control": {"type": "ephemeral"}} for at in range(5)]
+    asked = said(A, {"messages": [{"role": "user", "content": parts}]})
+    bridge = bridge_for(A, asked, target_for(R, "gpt-6-sol"))
+    pieces = written(bridge)["input"][0]["content"]
+    assert ["prompt_cache_breakpoint" in piece for piece in pieces] == [False, True, True, True, True]
+    assert noted(bridge) == ["DROPPED CACHE_BREAKPOINT messages[0].content[0].cache_control"]
+    older = bridge_for(A, asked, target_for(R, "gpt-4o"))
+    assert all("prompt_cache_breakpoint" not in piece for piece in written(older)["input"][0]["content"])
+    assert len(noted(older)) == 5
+
+
 REFUSED: dict[str, tuple[Protocol, dict[str, Any], Protocol, type[FluxError], str]] = {
     "no message": (G, {"contents": []}, O, InvalidRequest, "contents"),
     "no message, to Responses": (O, {"messages": []}, R, InvalidRequest, "messages"),

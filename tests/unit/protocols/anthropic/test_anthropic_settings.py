@@ -26,7 +26,7 @@ Row = tuple[MessageRequest, Gates, dict[str, Any], list[str]]
 
 SETTINGS: dict[str, Row] = {
     "nothing": (MessageRequest(), Gates(), {}, []),
-    "zero": (MessageRequest(temperature=0, top_p=0, top_k=0), Gates(), {"temperature": 0, "top_p": 0, "top_k": 0}, []),
+    "zero": (MessageRequest(temperature=0, top_p=0, top_k=0), Gates(), {"temperature": 0, "top_p": 0}, []),
     "hot": (MessageRequest(temperature=1.7), Gates(), {"temperature": 1}, ["clamped TEMPERATURE temperature"]),
     "one of two": (
         MessageRequest(temperature=1.7, top_p=0.9),
