@@ -111,9 +111,10 @@ def _turn_message(turn: Turn, writing: Writing) -> Fields:
             pieces.append(piece_of(placed.part, placed.path, writing))
         found = [piece for piece in pieces if piece is not None]
         written = {"role": _role_word(turn, writing), "content": content_of(found, is_list=_was_list(turn, writing))}
-    name = next((message.name for message in turn.messages if message.name), "")
-    if name:
-        written["name"] = name
+    for message in turn.messages:
+        if message.name:
+            written["name"] = message.name
+            break
     return written
 
 

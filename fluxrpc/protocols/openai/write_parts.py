@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.media import audio_format, base64_of, data_uri
 from fluxrpc.protocols.node import raw
 from fluxrpc.protocols.openai.words import DETAIL, OPENAI
@@ -42,6 +43,8 @@ def piece_of(part: Part, path: str, writing: Writing) -> Piece | None:
         writing.notes.dropped("RAW_PART", path)
         return None
     piece = _WRITERS[str(kind)](part, path, writing)
+    if is_bare(part):
+        return piece
     _note_trimmings(part, path, writing)
     if piece is None:
         return None

@@ -6,7 +6,7 @@ the answer (`context.stops`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -46,21 +46,19 @@ def write_request(request: MessageRequest, context: Context, notes: Notes) -> Wi
     """See `Translator.write_request`."""
     writing = Writing(request, context, notes)
     body: Fields = {"model": context.target.model, "messages": write_messages(writing)}
-    effort = write_effort(writing, body)
+    effort = "" if writing.said.isdisjoint(_EFFORT) else write_effort(writing, body)
     gates = writing.gates
     refused = gates.refused | gates.ignored
     writing.refused = set(refused if effort == "none" else refused | gates.refused_while_reasoning)
-    _write_limits(writing, body)
-    _write_sampling(writing, body)
-    write_tools(writing, body)
-    write_output(writing, body)
-    _write_envelope(writing, body)
+    for names, write in _GROUPS:
+        if not writing.said.isdisjoint(names):
+            write(writing, body)
     _write_stream(writing, body)
-    _note_unsayable(writing)
     if writing.asks_for_json:
         _hint_at_json(writing, body)
-    extras = [extra for extra in request.extras if extra.key.lstrip("~").partition(".")[0] not in writing.gone]
-    writing.merge(body, extras, "")
+    if "extras" in writing.said:
+        extras = [extra for extra in request.extras if extra.key.lstrip("~").partition(".")[0] not in writing.gone]
+        writing.merge(body, extras, "")
     return WireRequest(path=PATH, body=msgspec.json.encode(body))
 
 
@@ -87,7 +85,7 @@ def _write_limits(writing: Writing, body: Fields) -> None:
 def _write_sampling(writing: Writing, body: Fields) -> None:
     request = writing.request
     for name, (key, code) in _SAMPLING.items():
-        if not request.HasField(name):  # type: ignore[arg-type]  # the table holds field names
+        if name not in writing.said:
             continue
         value = getattr(request, name)
         if _is_refused(name, value, writing):
@@ -131,7 +129,8 @@ def _write_envelope(writing: Writing, body: Fields) -> None:
             body["safety_identifier" if is_original else "user"] = request.end_user_id
     if request.metadata:
         _write_metadata(writing, body, is_original=is_original)
-    _write_cache(writing, body, is_original=is_original)
+    if "cache" in writing.said:
+        _write_cache(writing, body, is_original=is_original)
 
 
 def _write_tier(writing: Writing, body: Fields, *, is_original: bool) -> None:
@@ -197,8 +196,9 @@ def _write_stream(writing: Writing, body: Fields) -> None:
         body["stream_options"] = {"include_usage": True}
 
 
-def _note_unsayable(writing: Writing) -> None:
+def _note_unsayable(writing: Writing, body: Fields) -> None:
     """Fields of the IR that this protocol has nothing for."""
+    del body
     request = writing.request
     if request.HasField("max_tool_calls"):
         writing.notes.dropped("MAX_TOOL_CALLS", "max_tool_calls")
@@ -206,6 +206,18 @@ def _note_unsayable(writing: Writing) -> None:
         writing.notes.dropped("CITATION_MODE", "citation_mode")
     for field, _ in request.provider_state.ListFields():
         writing.notes.dropped("PROVIDER_STATE", f"provider_state.{field.name}")
+
+
+_EFFORT = frozenset({"reasoning", "tools"})
+_GROUPS: tuple[tuple[frozenset[str], Callable[[Writing, Fields], None]], ...] = (
+    (frozenset({"max_output_tokens", "stop_sequences"}), _write_limits),
+    (frozenset({*_SAMPLING, "top_k"}), _write_sampling),
+    (frozenset({"tools", "tool_choice", "parallel_tool_calls"}), write_tools),
+    (frozenset({"output_format", "verbosity", "output_modalities", "speech"}), write_output),
+    (frozenset({"store", "service_tier", "end_user_id", "metadata", "cache"}), _write_envelope),
+    (frozenset({"max_tool_calls", "citation_mode", "provider_state"}), _note_unsayable),
+)
+"""The fields that are written together, and what writes them: most requests say few of them."""
 
 
 def _hint_at_json(writing: Writing, body: Fields) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.dialects import dialect_named
@@ -41,7 +42,9 @@ class Writing:
         self.is_own = context.caller is Protocol.OPENAI
         self.shares_words = context.caller in _SAME_WORDS
         """Words and ids of files that the caller says are those of this provider."""
-        self.spelt = own_keys(request.extras)
+        self.said = present(request)
+        """Names of the fields of the request that say something."""
+        self.spelt = own_keys(request.extras) if "extras" in self.said else frozenset()
         self.refused: set[str] = set()
         """Fields of the request that the gates refuse, once the effort of reasoning is settled."""
         self.gone: set[str] = set()
