@@ -4,6 +4,8 @@ The IR keeps what the caller sent, in its order. Providers demand that the resul
 once, all of them and each once; some demand that speakers alternate. What has to be moved, made up or turned into text
 for that is noted here, once for all writers.
 
+Reasoning that another protocol has joined is parted again, one piece for each state that its provider gave.
+
 Invariant: the messages themselves are never changed, and every part of them is in exactly one turn.
 """
 
@@ -17,7 +19,8 @@ from fluxrpc.errors import FieldViolation, InvalidRequest, NotExpressible
 from fluxrpc.ir.build import result_parts
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.message_pb2 import ROLE_ASSISTANT, ROLE_DEVELOPER, ROLE_SYSTEM, ROLE_TOOL, ROLE_USER, Message, Role
-from fluxrpc.v1.part_pb2 import Part, ToolCall, ToolResult
+from fluxrpc.v1.part_pb2 import Part, Reasoning, ToolCall, ToolResult
+from fluxrpc.v1.protocol_pb2 import OPAQUE_KIND_REDACTED_REASONING, PROTOCOL_OPENAI, OpaqueState
 
 __all__ = ["MISSING_RESULT", "Placed", "Turn", "joined_turns", "leading_instructions", "nothing_said", "settled"]
 
@@ -127,6 +130,9 @@ def _draft(message: Message, path: str, drafts: list[_Draft], notes: Notes) -> N
             if not _answer(placed, message, path, drafts):
                 orphans.extend(_orphan(placed, notes))
             continue
+        if part.HasField("reasoning") and any(state.origin != PROTOCOL_OPENAI for state in part.opaque):
+            _add_reasoning(turn.parts, placed)
+            continue
         turn.parts.append(placed)
         if message.role == ROLE_ASSISTANT and part.HasField("tool_call"):
             draft.calls.append(_Call(part.tool_call, placed.path))
@@ -134,6 +140,42 @@ def _draft(message: Message, path: str, drafts: list[_Draft], notes: Notes) -> N
         drafts.append(draft)
     if orphans:
         drafts.append(_Draft(Turn(role=ROLE_USER, parts=orphans, messages=[message], path=path)))
+
+
+def _add_reasoning(parts: list[Placed], placed: Placed) -> None:
+    """Add reasoning with state in the pieces in which its provider gave it: one state each.
+
+    A protocol that has one text for all reasoning joins the pieces, and which words were whose is not known any more:
+    then they stay away, for state says all that they said. One that streams a signature behind the text parts the two.
+    Not for copies of Chat: their records stand beside the whole text at home too.
+    """
+    reasoning, states = placed.part.reasoning, placed.part.opaque
+    before = parts[-1].part if parts else Part()
+    signatures = [state for state in states if state.kind != OPAQUE_KIND_REDACTED_REASONING]
+    has_words = bool(reasoning.text or reasoning.summaries)
+    if len(signatures) == len(states) == 1:
+        if not has_words and before.HasField("reasoning") and not before.opaque:
+            joined = Part()
+            joined.CopyFrom(before)
+            joined.opaque.extend(states)
+            placed = Placed(part=joined, path=parts.pop().path)
+        parts.append(placed)
+        return
+    if has_words and not signatures:
+        parts.append(_piece_of(placed, reasoning, ()))
+    for state in states:
+        is_redacted = state.kind == OPAQUE_KIND_REDACTED_REASONING
+        words = reasoning if len(signatures) == 1 and not is_redacted else Reasoning(redacted=is_redacted)
+        parts.append(_piece_of(placed, words, [state]))
+
+
+def _piece_of(placed: Placed, words: Reasoning, states: Sequence[OpaqueState]) -> Placed:
+    piece = Part()
+    piece.CopyFrom(placed.part)
+    piece.reasoning.CopyFrom(words)
+    del piece.opaque[:]
+    piece.opaque.extend(states)
+    return Placed(part=piece, path=placed.path)
 
 
 def _answer(placed: Placed, message: Message, path: str, drafts: Sequence[_Draft]) -> bool:

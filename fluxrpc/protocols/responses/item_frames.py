@@ -147,10 +147,11 @@ class ItemFrames:
             self.add("response.output_text.delta", self._content_place() | fields)
         elif name == "refusal" and opened.kind == "refusal":
             self.add("response.refusal.delta", self._content_place() | {"delta": delta.refusal})
-        elif name == "citation" and opened.kind == "text" and delta.citation.HasField("end"):
-            self._cite(opened.part, opened.text(), delta.citation, self._content_place())
         elif name == "citation" and opened.kind == "text":
-            self._waiting.append(delta.citation)
+            if self._writer.is_own or delta.citation.HasField("end"):
+                self._cite(opened.part, opened.text(), delta.citation, self._content_place())
+            else:
+                self._waiting.append(delta.citation)
         elif opened.kind == "reasoning":
             self._think(opened, delta, name)
         elif opened.kind == "tool_call" and name == "arguments":

@@ -294,7 +294,8 @@ class HistoryWriter(Struct, kw_only=True):
             if part.opaque:
                 self.notes.dropped("REASONING_STATE", f"{path}.opaque")
             return None
-        return items.reasoning_item(part, None if state is None else state.value.decode())
+        encrypted = None if state is None else state.value.decode()
+        return items.reasoning_item(part, encrypted, keeps_kind=self.context.caller in _TELL_KINDS)
 
     def _call(self, part: part_pb.Part, path: str) -> dict[str, Any]:
         call = part.tool_call
@@ -305,6 +306,8 @@ class HistoryWriter(Struct, kw_only=True):
         return items.call_item(part, call_id=call_id, name=name, default="" if self.exact else "{}")
 
 
+_TELL_KINDS = frozenset({None, Protocol.RESPONSES})
+"""Callers who tell summaries from reasoning; to others the summaries were all that there was."""
 _LOST = {
     "reasoning": "REASONING_HISTORY",
     "server_tool_call": "SERVER_TOOL_HISTORY",
