@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
@@ -50,6 +49,8 @@ _UINT32_MAX = 2**32 - 1
 
 def whole_text(text: str) -> str:
     """The text with halves of surrogate pairs replaced."""
+    if text.isascii():
+        return text
     joiner = HalfJoiner()
     return joiner.feed(text) + joiner.close()
 
@@ -61,9 +62,11 @@ def clean(value: Any) -> Any:
 
 def head_of(identity: str | None, model: str | None, created: float | None) -> MessageResponse:
     """The answer's head: what stands around the choices."""
-    response = MessageResponse(id=whole_text(identity or ""), model=whole_text(model or ""))
+    response = MessageResponse()
+    response.id = whole_text(identity or "")
+    response.model = whole_text(model or "")
     if created is not None and 0 < created <= LATEST_SECONDS:
-        response.created.CopyFrom(Timestamp(seconds=int(created)))
+        response.created.seconds = int(created)
     return response
 
 

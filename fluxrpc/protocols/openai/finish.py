@@ -41,15 +41,14 @@ def finish_reason(word: str, *, has_calls: bool = False, has_refusal: bool = Fal
 
 def finish_word(finish: pb.Finish, notes: Notes, *, has_refusal: bool) -> str:
     """The word for how a choice ended; SDKs know five. A refusal in the model's own words is a `stop`."""
-    path = f"choices[{finish.choice_index}].finish"
     if finish.matched_stop:
-        notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
+        notes.dropped("MATCHED_STOP", f"choices[{finish.choice_index}].finish.matched_stop")
     if finish.message or finish.category:
-        notes.dropped("FINISH_DETAILS", f"{path}.message")
+        notes.dropped("FINISH_DETAILS", f"choices[{finish.choice_index}].finish.message")
     if has_refusal and finish.reason == pb.FINISH_REASON_REFUSAL:
         return "stop"
     word = _EXACT.get(finish.reason)
     if word is None:
-        notes.approximated("FINISH_REASON", f"{path}.reason")
+        notes.approximated("FINISH_REASON", f"choices[{finish.choice_index}].finish.reason")
         word = _NEAREST.get(finish.reason, "stop")
     return word

@@ -58,29 +58,31 @@ _NOTHING = _Around()
 class MessageReader:
     """Reads the messages of one body, in order."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places | None) -> None:
         self._places = places
         self._open_call: dict[str, str] = {}
         """Name of a legacy function to the id made up for its latest call."""
 
-    def read(self, node: Node, at: int) -> Message:
-        """The next message. Raises `JsonFault`."""
+    def read(self, node: Node, at: int, message: Message) -> None:
+        """The next message, into one that is empty. Raises `JsonFault`."""
         word = required_text(node, "role")
         role = _ROLES.get(word)
         if role is None:
             raise node.fault("role", "developer, system, user, assistant or tool")
-        path = f"messages[{at}]"
-        self._places[path] = path
-        message = Message(role=role)
+        if self._places is not None:
+            self._places[f"messages[{at}]"] = f"messages[{at}]"
+        message.role = role
         spelled = Spelled()
         if role == ROLE_TOOL:
             self._result(node, message, spelled, at, is_legacy=word == "function")
         else:
-            message.name = spelled.text(node, "name")
+            name = spelled.text(node, "name")
+            if name:
+                message.name = name
             self._said(node, message, spelled, at)
-        message.extras.extend(node.extras(OPENAI))
-        message.extras.extend(spelled)
-        return message
+        node.carry(message, OPENAI)
+        if spelled:
+            message.extras.extend(spelled)
 
     def _said(self, node: Node, message: Message, spelled: Spelled, at: int) -> None:
         text, pieces = read_content(node, spelled)
@@ -88,9 +90,10 @@ class MessageReader:
             spelled.add("content", '""')
         has_more = message.role == ROLE_ASSISTANT and node.has_any(_ASSISTANT_FIELDS)
         around = self._assistant(node, spelled, at) if has_more else _NOTHING
-        if text is not None and not (around.before or around.after or around.signature):
+        if text is not None and (around is _NOTHING or not (around.before or around.after or around.signature)):
             message.text = text
-            self._places[f"messages[{at}].text"] = f"messages[{at}].content"
+            if self._places is not None:
+                self._places[f"messages[{at}].text"] = f"messages[{at}].content"
             return
         said = [(part, f"content[{index}]") for index, part in enumerate(pieces)]
         if text:
@@ -99,7 +102,8 @@ class MessageReader:
             _sign(said, around.signature)
         for index, (part, key) in enumerate([*around.before, *said, *around.after]):
             message.parts.append(part)
-            self._places[f"messages[{at}].parts[{index}]"] = f"messages[{at}].{key}"
+            if self._places is not None:
+                self._places[f"messages[{at}].parts[{index}]"] = f"messages[{at}].{key}"
 
     def _assistant(self, node: Node, spelled: Spelled, at: int) -> _Around:
         around = _Around()
@@ -141,15 +145,15 @@ class MessageReader:
         else:
             result.call_id = required_text(node, "tool_call_id")
         text, pieces = read_content(node, spelled)
-        here = f"messages[{at}]"
-        path = f"{here}.parts[0]"
         if text is not None:
             result.text = text
         elif pieces:
             result.parts.parts.extend(pieces)
-        for index in range(len(pieces)):
-            self._places[f"{path}.tool_result.parts.parts[{index}]"] = f"{here}.content[{index}]"
-        self._places[path] = here
+        if self._places is not None:
+            path = f"messages[{at}].parts[0]"
+            self._places[path] = f"messages[{at}]"
+            for index in range(len(pieces)):
+                self._places[f"{path}.tool_result.parts.parts[{index}]"] = f"messages[{at}].content[{index}]"
         message.parts.append(Part(tool_result=result))
 
 

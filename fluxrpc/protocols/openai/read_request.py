@@ -8,7 +8,6 @@ canonical.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -42,6 +41,7 @@ _COUNTS: Mapping[str, tuple[str, tuple[int, int]]] = {
 }
 """Their field to ours, and what ours has room for. `top_k` is that of vLLM, OpenRouter and others."""
 _FLAGS = ("logprobs", "store")
+_COUNTED, _FLAGGED = frozenset(_COUNTS), frozenset(_FLAGS)
 _FORMATS: Mapping[str, OutputKind.ValueType] = {
     "text": OUTPUT_KIND_TEXT,
     "json_object": OUTPUT_KIND_JSON,
@@ -53,14 +53,14 @@ _MODES: Mapping[str, bool] = {"implicit": True, "explicit": False}
 def read_request(body: bytes, *, version: str = "", places: Places | None = None) -> ReadRequest:  # noqa: ARG001  # this protocol has no versions
     """See `Translator.read_request`."""
     node = Node.root(body)
-    places = {} if places is None else places
     spelled = Spelled()
     request = MessageRequest()
     model = node.text("model") or ""
     if "messages" not in node:
         raise node.fault("messages", "a list")
     messages = MessageReader(places)
-    request.messages.extend(messages.read(each, at) for at, each in enumerate(node.nodes("messages")))
+    for at, each in enumerate(node.nodes("messages")):
+        messages.read(each, at, request.messages.add())
     if node.has_any(TOOL_FIELDS):
         read_tools(node, request, spelled, places)
     for keys, read in _GROUPS:
@@ -68,8 +68,9 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
             read(node, request, spelled)
     stream = node.flag("stream") is True
     show_usage = _read_stream_options(node, spelled)
-    request.extras.extend(node.extras(OPENAI))
-    request.extras.extend(spelled)
+    node.carry(request, OPENAI)
+    if spelled:
+        request.extras.extend(spelled)
     return ReadRequest(message=request, model=model, stream=stream, show_usage=show_usage)
 
 
@@ -82,11 +83,13 @@ def _read_limits(node: Node, request: MessageRequest, spelled: Spelled) -> None:
         else:
             spelled.append(Extra(protocol=OPENAI, key="max_tokens", value_json=str(old)))
     _set(request, "max_output_tokens", old if limit is None else limit)
+    if "stop" not in node:
+        return
     if node.is_list("stop"):
         request.stop_sequences.extend(node.texts("stop"))
         if not request.stop_sequences:
             spelled.add("stop", "[]")
-    elif "stop" in node:
+    else:
         request.stop_sequences.append(required_text(node, "stop"))
         spelled.add("stop", json_of(request.stop_sequences[0]))
 
@@ -94,10 +97,12 @@ def _read_limits(node: Node, request: MessageRequest, spelled: Spelled) -> None:
 def _read_sampling(node: Node, request: MessageRequest, spelled: Spelled) -> None:  # noqa: ARG001  # one signature
     for name in _NUMBERS:
         _set(request, name, node.number(name))
-    for key, (name, limits) in _COUNTS.items():
-        _set(request, name, bounded(node, key, limits))
-    for name in _FLAGS:
-        _set(request, name, node.flag(name))
+    if node.has_any(_COUNTED):
+        for key, (name, limits) in _COUNTS.items():
+            _set(request, name, bounded(node, key, limits))
+    if node.has_any(_FLAGGED):
+        for name in _FLAGS:
+            _set(request, name, node.flag(name))
 
 
 def _set(request: MessageRequest, name: str, value: float | None) -> None:
@@ -230,7 +235,7 @@ def _read_stream_options(node: Node, spelled: Spelled) -> bool:
     options = node.node("stream_options")
     if options is None:
         return False
-    show: Any = options.flag("include_usage")
+    show = options.flag("include_usage")
     spelled.extend(options.extras(OPENAI, "stream_options."))
     return show is True
 

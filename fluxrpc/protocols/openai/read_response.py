@@ -24,7 +24,7 @@ from fluxrpc.protocols.openai.words import OPENAI, SERVICE_TIER
 from fluxrpc.protocols.tool_names import made_up_call_id
 from fluxrpc.protocols.whole_answer import explain_answer, read_whole
 from fluxrpc.v1.part_pb2 import Media, Part, RawPart, Reasoning, ToolCall
-from fluxrpc.v1.response_pb2 import Choice, Finish, MessageResponse
+from fluxrpc.v1.response_pb2 import Choice, MessageResponse
 
 __all__ = ["read_response"]
 
@@ -41,7 +41,8 @@ def read_response(body: bytes, context: Context, notes: Notes) -> MessageRespons
         if not choices:
             raise explain_answer(whole, error_of)
         response = _head(node)
-        response.choices.extend(map(_choice, choices))
+        for each in choices:
+            _read_choice(each, response.choices.add())
     except JsonFault as fault:
         raise explain_answer(whole, error_of, fault) from None
     if whole is not body and whole != body:
@@ -58,13 +59,12 @@ def _head(node: Node) -> MessageResponse:
     tier = node.text("service_tier")
     if tier:
         response.service_tier, response.service_tier_raw = SERVICE_TIER.read(tier)
-    response.extras.extend(node.extras(OPENAI, nulls=False))
+    node.carry(response, OPENAI, nulls=False)
     return response
 
 
-def _choice(node: Node) -> Choice:
-    index = _index(node)
-    choice = Choice(index=index)
+def _read_choice(node: Node, choice: Choice) -> None:
+    index = choice.index = _index(node)
     message = node.node("message")
     if message is not None:
         choice.parts.extend(_parts(message, index))
@@ -73,12 +73,13 @@ def _choice(node: Node) -> Choice:
         _add_logprobs(probabilities, choice)
     word = node.text("finish_reason") or ""
     kinds = {part.WhichOneof("kind") for part in choice.parts}
-    reason = finish_reason(word, has_calls="tool_call" in kinds, has_refusal="refusal" in kinds)
-    choice.finish.CopyFrom(Finish(choice_index=index, reason=reason, raw=word))
+    finish = choice.finish
+    finish.choice_index = index
+    finish.reason = finish_reason(word, has_calls="tool_call" in kinds, has_refusal="refusal" in kinds)
+    finish.raw = word
     if message is not None:
-        choice.extras.extend(message.extras(OPENAI, "message.", nulls=False))
-    choice.extras.extend(node.extras(OPENAI, nulls=False))
-    return choice
+        message.carry(choice, OPENAI, "message.", nulls=False)
+    node.carry(choice, OPENAI, nulls=False)
 
 
 def _index(node: Node) -> int:

@@ -32,7 +32,7 @@ TOOL_FIELDS = frozenset({"tools", "functions", WEB_SEARCH, "tool_choice", "funct
 _PLACE_FIELDS = ("city", "region", "country", "timezone")
 
 
-def read_tools(node: Node, request: MessageRequest, spelled: Spelled, places: Places) -> None:
+def read_tools(node: Node, request: MessageRequest, spelled: Spelled, places: Places | None) -> None:
     """Everything about tools in a body."""
     is_list = node.is_list("tools")
     found = [(_tool(each), each.path) for each in node.nodes("tools")]
@@ -44,7 +44,8 @@ def read_tools(node: Node, request: MessageRequest, spelled: Spelled, places: Pl
         found.append((_web_search(search), WEB_SEARCH))
     for index, (tool, path) in enumerate(found):
         request.tools.append(tool)
-        places[f"tools[{index}]"] = path
+        if places is not None:
+            places[f"tools[{index}]"] = path
     _read_choice(node, request, spelled)
     parallel = node.flag("parallel_tool_calls")
     if parallel is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.counters import usage, whole
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
@@ -81,9 +82,12 @@ def usage_of(value: Any) -> Usage | None:
         cache_write=prompt.get("cache_write_tokens"),
         reasoning=completion.get("reasoning_tokens"),
     )
-    found.input_modalities.extend(_modalities(prompt))
-    found.output_modalities.extend(_modalities(completion))
-    found.extras.extend(extras_of({key: left for key, left in value.items() if key not in _KNOWN | details.keys()}))
+    if prompt:
+        found.input_modalities.extend(_modalities(prompt))
+    if completion:
+        found.output_modalities.extend(_modalities(completion))
+    if unknown := {key: left for key, left in value.items() if key not in _KNOWN and key not in details}:
+        found.extras.extend(extras_of(unknown))
     for name, inner in details.items():
         rest = {key: left for key, left in inner.items() if key not in _KNOWN_DETAILS}
         found.extras.extend(extras_of(rest, f"{name}."))
@@ -92,34 +96,35 @@ def usage_of(value: Any) -> Usage | None:
 
 def write_usage(known: Usage, notes: Notes) -> dict[str, Any]:
     """`usage`: the three totals, which are demanded, and of the rest what is known."""
-    total = known.input_tokens + known.output_tokens
+    said = present(known)
     written: dict[str, Any] = {
         "prompt_tokens": known.input_tokens,
         "completion_tokens": known.output_tokens,
-        "total_tokens": known.total_tokens if known.HasField("total_tokens") else total,
+        "total_tokens": known.total_tokens if "total_tokens" in said else known.input_tokens + known.output_tokens,
     }
-    prompt = _details(known, {"cache_read_tokens": "cached_tokens", "cache_write_tokens": "cache_write_tokens"})
+    if said <= _TOTALS:
+        return written
+    prompt = {theirs: getattr(known, ours) for ours, theirs in _PROMPT_DETAILS.items() if ours in said}
     prompt |= _modality_counts(known.input_modalities)
-    completion = _details(known, {"reasoning_tokens": "reasoning_tokens"}) | _modality_counts(known.output_modalities)
+    completion = {theirs: getattr(known, ours) for ours, theirs in _COMPLETION_DETAILS.items() if ours in said}
+    completion |= _modality_counts(known.output_modalities)
     if prompt:
         written[_PROMPT] = prompt
     if completion:
         written[_COMPLETION] = completion
     merge_extras(written, known.extras, OPENAI)
-    if any(field.name in _UNSAYABLE for field, _ in known.ListFields()) or _has_foreign(known):
+    if not said.isdisjoint(_UNSAYABLE) or _has_foreign(known):
         notes.dropped("USAGE_DETAIL", "usage")
     return written
 
 
+_TOTALS = frozenset({"input_tokens", "output_tokens", "total_tokens"})
+_PROMPT_DETAILS: Mapping[str, str] = {
+    "cache_read_tokens": "cached_tokens",
+    "cache_write_tokens": "cache_write_tokens",
+}
+_COMPLETION_DETAILS: Mapping[str, str] = {"reasoning_tokens": "reasoning_tokens"}
 _UNSAYABLE = frozenset({"cache_writes", "tool_use_input_tokens", "web_search_requests", "web_fetch_requests"})
-
-
-def _details(known: Usage, names: Mapping[str, str]) -> dict[str, int]:
-    return {
-        theirs: getattr(known, ours)
-        for ours, theirs in names.items()
-        if known.HasField(ours)  # type: ignore[arg-type]  # the tables hold field names
-    }
 
 
 def _modalities(details: Mapping[str, Any]) -> list[ModalityTokens]:

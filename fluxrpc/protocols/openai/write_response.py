@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.answer_items import BETWEEN_ITEMS, next_item
 from fluxrpc.protocols.context import Context
 from fluxrpc.protocols.media import base64_of
@@ -22,7 +23,7 @@ from fluxrpc.v1.part_pb2 import (
     TEXT_PHASE_UNSPECIFIED,
     Part,
 )
-from fluxrpc.v1.protocol_pb2 import OpaqueState
+from fluxrpc.v1.protocol_pb2 import Extra, OpaqueState
 from fluxrpc.v1.response_pb2 import Choice, MessageResponse
 
 __all__ = [
@@ -58,8 +59,7 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     tier = tier_of(response, context)
     if tier:
         body["service_tier"] = tier
-    merge_extras(body, response.extras, OPENAI)
-    notes.foreign_extras(response.extras, OPENAI, "", "ANSWER_EXTRA")
+    _merge(body, response.extras, "", notes)
     return msgspec.json.encode(body)
 
 
@@ -89,10 +89,15 @@ def _choice(choice: Choice, context: Context, notes: Notes) -> Fields:
         "logprobs": message.logprobs(),
         "finish_reason": finish_word(choice.finish, notes, has_refusal=bool(message.refusals)),
     }
-    for extras in (choice.extras, choice.finish.extras):
-        merge_extras(written, extras, OPENAI)
-        notes.foreign_extras(extras, OPENAI, path, "ANSWER_EXTRA")
+    _merge(written, choice.extras, path, notes)
+    _merge(written, choice.finish.extras, path, notes)
     return written
+
+
+def _merge(fields: Fields, extras: Sequence[Extra], path: str, notes: Notes) -> None:
+    if extras:
+        merge_extras(fields, extras, OPENAI)
+        notes.foreign_extras(extras, OPENAI, path, "ANSWER_EXTRA")
 
 
 class _Message:
@@ -120,7 +125,8 @@ class _Message:
             self._notes.dropped(DROPPED_KINDS.get(kind, "ANSWER_RAW_PART"), path)
             return
         add(self, part, path)
-        note_trimmings(part, path, self._notes)
+        if not is_bare(part):
+            note_trimmings(part, path, self._notes)
 
     def add_text(self, part: Part, path: str) -> None:
         """Text, its citations and probabilities."""
@@ -140,8 +146,10 @@ class _Message:
             )
         self._content.append(part.text)
         self._length += len(part.text)
-        self._logprobs.setdefault("content", []).extend(write_logprobs(part.logprobs))
-        self._add_states(part)
+        if part.logprobs:
+            self._logprobs.setdefault("content", []).extend(write_logprobs(part.logprobs))
+        if part.opaque:
+            self._add_states(part)
 
     def add_refusal(self, part: Part, path: str) -> None:  # noqa: ARG002  # one signature for all kinds
         """Words of refusal."""
@@ -204,7 +212,9 @@ class _Message:
             message["tool_calls"] = self._calls
         if self._annotations:
             message["annotations"] = self._annotations
-        return message | state_fields(self._states) | self._more
+        if self._states:
+            message |= state_fields(self._states)
+        return message | self._more
 
     def logprobs(self) -> Fields | None:
         """`logprobs` of the choice."""
