@@ -13,6 +13,7 @@ import msgspec
 
 from fluxrpc.protocols.base import WireRequest
 from fluxrpc.protocols.context import Context
+from fluxrpc.protocols.gates import is_neutral
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.protocols.openai.native import PATH
 from fluxrpc.protocols.openai.words import SERVICE_TIER
@@ -89,7 +90,7 @@ def _write_sampling(writing: Writing, body: Fields) -> None:
             continue
         value = getattr(request, name)
         if _is_refused(name, value, writing):
-            writing.notes.dropped(code, name)
+            writing.notes.dropped(code, name, minor=is_neutral(name, value))
         else:
             body[key] = value
     if request.HasField("top_k"):
