@@ -70,10 +70,20 @@ _KEPT = frozenset({400, 404, 409, 413})
 """The 4xx that this protocol has, for errors that the verdict's word says no more of."""
 
 
+_TOO_LONG = "prompt is too long"
+"""How clients tell this error from others, for it has no code."""
+
+
+def _message(error: ErrorView) -> str:
+    if error.detail != "CONTEXT_LENGTH_EXCEEDED" or _TOO_LONG in error.message.lower():
+        return error.message
+    return f"{_TOO_LONG}: {error.message}"
+
+
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
     status = _BY_DETAIL.get(error.detail) or _own_status(error.http_status)
-    body: dict[str, object] = {"type": "error", "error": {"type": _type_of(status), "message": error.message}}
+    body: dict[str, object] = {"type": "error", "error": {"type": _type_of(status), "message": _message(error)}}
     headers = []
     if error.request_id:
         body["request_id"] = error.request_id

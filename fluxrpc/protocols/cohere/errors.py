@@ -71,12 +71,22 @@ _STATUSES: Mapping[str, int] = MappingProxyType(
 _KNOWN = frozenset({400, 401, 402, 403, 404, 422, 429, 498, 499, 500, 501, 503, 504})
 
 
+_TOO_LONG = "too many tokens"
+"""How clients tell this error from others, for it has no code."""
+
+
+def _message(error: ErrorView) -> str:
+    if error.detail != "CONTEXT_LENGTH_EXCEEDED" or _TOO_LONG in error.message.lower():
+        return error.message
+    return f"{_TOO_LONG}: {error.message}"
+
+
 def write_error_view(error: ErrorView) -> NativeErrorBody:
     """An upstream error of another protocol in the words of this one."""
     status = _STATUSES.get(error.detail, error.http_status)
     if status not in _KNOWN | {409}:
         status = 400 if 400 <= status < 500 else 500
-    fields = {"message": error.message}
+    fields = {"message": _message(error)}
     if error.request_id:
         fields["id"] = error.request_id
     retry = error.retry_after_seconds

@@ -27,11 +27,20 @@ CASES: list[tuple[int, str, int, str]] = [
 ]
 
 
+LONG = {"CONTEXT_LENGTH_EXCEEDED": "prompt is too long: m"}
+
+
 @pytest.mark.parametrize(("status", "detail", "expected", "kind"), CASES)
 def test_errors(status: int, detail: str, expected: int, kind: str) -> None:
     error = ANTHROPIC.write_error(ErrorView(http_status=status, message="m", detail=detail))
     assert (error.protocol, error.http_status, error.headers) == ("anthropic", expected, ())
-    assert json.loads(error.body) == {"type": "error", "error": {"type": kind, "message": "m"}}
+    assert json.loads(error.body) == {"type": "error", "error": {"type": kind, "message": LONG.get(detail, "m")}}
+
+
+@pytest.mark.parametrize("message", ["Prompt is too long: 5 > 4", "prompt is too long"])
+def test_what_is_too_long_is_said_once(message: str) -> None:
+    error = ANTHROPIC.write_error(ErrorView(http_status=400, message=message, detail="CONTEXT_LENGTH_EXCEEDED"))
+    assert json.loads(error.body)["error"]["message"] == message
 
 
 def test_hint_and_id() -> None:

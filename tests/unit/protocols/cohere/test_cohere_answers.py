@@ -281,6 +281,13 @@ def test_errors_have_a_status_of_cohere(status: int, detail: str, expected: int)
     assert error == NativeErrorBody(protocol="cohere", http_status=expected, body=b'{"message":"m"}')
 
 
+@pytest.mark.parametrize("message", ["m", "Too many tokens: 5", "too many tokens: m"])
+def test_what_is_too_long_is_said_once(message: str) -> None:
+    error = COHERE.write_error(ErrorView(http_status=413, message=message, detail="CONTEXT_LENGTH_EXCEEDED"))
+    said = json.loads(error.body)["message"]
+    assert (error.http_status, said.lower().count("too many tokens")) == (400, 1)
+
+
 def test_an_error_tells_its_id_and_when_to_come_back() -> None:
     view = ErrorView(
         http_status=429, message="m", detail="RATE_LIMITED", request_id="r", retry_after_seconds=1.2, code="c"
