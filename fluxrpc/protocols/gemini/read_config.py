@@ -21,6 +21,10 @@ _SCHEMAS = (
     ("responseSchema", SCHEMA_DIALECT_OPENAPI_SUBSET),
     ("responseJsonSchema", SCHEMA_DIALECT_UNSPECIFIED),
 )
+_WORDS = frozenset({
+    "stopSequences", "responseLogprobs", "thinkingConfig", "responseMimeType", "responseModalities", "speechConfig",
+    *(key for key, _ in _SCHEMAS),
+})  # fmt: skip
 _MODES = {-1: msg.REASONING_MODE_ADAPTIVE, 0: msg.REASONING_MODE_OFF}
 
 
@@ -35,6 +39,13 @@ def read_config(body: CamelNode, request: MessageRequest) -> None:
             setattr(request, knob.field, number)
     for knob in INTEGERS:
         put_integer(request, knob.field, config, knob.wire)
+    if config.has_any(_WORDS):
+        _read_words(config, request)
+    config.carry(request, GEMINI, "generationConfig.")
+
+
+def _read_words(config: CamelNode, request: MessageRequest) -> None:
+    """What is no number: most requests say none of it."""
     request.stop_sequences.extend(config.texts("stopSequences"))
     logprobs = config.flag("responseLogprobs")
     if logprobs is not None:
@@ -43,7 +54,6 @@ def read_config(body: CamelNode, request: MessageRequest) -> None:
     _read_format(config, request)
     _read_modalities(config, request)
     _read_speech(config, request)
-    request.extras.extend(config.extras(GEMINI, "generationConfig."))
 
 
 def _read_thinking(config: CamelNode, request: MessageRequest) -> None:

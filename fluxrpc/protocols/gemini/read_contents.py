@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.gemini.read_parts import read_part
 from fluxrpc.protocols.gemini.wire import CONTINUED, GEMINI, CamelNode, quoted
 from fluxrpc.protocols.node import spelling
@@ -12,25 +13,30 @@ from fluxrpc.v1.part_pb2 import Part
 
 __all__ = ["read_contents", "read_instruction"]
 
+_Read = list[tuple[Part, CamelNode]]
+"""Parts, each with where it stood."""
+_CONTINUED = [spelling(GEMINI, CONTINUED, "true")]
 _ROLES = {"": ROLE_USER, "user": ROLE_USER, "function": ROLE_USER, "model": ROLE_ASSISTANT}
 
 
-def read_instruction(body: CamelNode, request: MessageRequest, places: Places) -> None:
+def read_instruction(body: CamelNode, request: MessageRequest, places: Places | None) -> None:
     """`systemInstruction`: one message, whose role there means nothing."""
     content = body.node("systemInstruction")
     if content is None:
         return
-    message = request.messages.add(role=ROLE_SYSTEM)
-    places["messages[0]"] = content.path
+    message = request.messages.add()
+    message.role = ROLE_SYSTEM
     role = content.text("role")
     if role is not None:
         message.extras.append(spelling(GEMINI, "role", quoted(role)))
-    nodes = content.nodes("parts")
-    _fill(message, 0, [(read_part(node), node.path) for node in nodes], places)
-    message.extras.extend(content.extras(GEMINI))
+    read = [(read_part(node), node) for node in content.nodes("parts")]
+    _fill(message, read)
+    if places is not None:
+        _place(message, "messages[0]", content, read, places)
+    content.carry(message, GEMINI)
 
 
-def read_contents(body: CamelNode, request: MessageRequest, places: Places) -> None:
+def read_contents(body: CamelNode, request: MessageRequest, places: Places | None) -> None:
     """`contents`: one message each, or several where results and other parts stand together."""
     calls = _Calls()
     for index, content in enumerate(body.nodes("contents")):
@@ -38,18 +44,20 @@ def read_contents(body: CamelNode, request: MessageRequest, places: Places) -> N
         role = _ROLES.get(word.lower())
         if role is None:
             raise content.fault("role", "user or model")
-        read = [(read_part(node), node.path) for node in content.nodes("parts")]
+        read = [(read_part(node), node) for node in content.nodes("parts")]
         calls.name([part for part, _ in read], index)
         extras = content.extras(GEMINI)
         if word.lower() == "function":
             extras.append(spelling(GEMINI, "role", quoted(word)))
         for group in _groups(read):
-            at = len(request.messages)
-            message = request.messages.add(role=ROLE_TOOL if group and _is_result(group[0][0]) else role)
-            message.extras.extend(extras)
-            extras = [spelling(GEMINI, CONTINUED, "true")]
-            places[f"messages[{at}]"] = content.path
-            _fill(message, at, group, places)
+            message = request.messages.add()
+            message.role = ROLE_TOOL if group and _is_result(group[0][0]) else role
+            if extras:
+                message.extras.extend(extras)
+            extras = _CONTINUED
+            _fill(message, group)
+            if places is not None:
+                _place(message, f"messages[{len(request.messages) - 1}]", content, group, places)
 
 
 class _Calls:
@@ -75,14 +83,14 @@ class _Calls:
             result.call_id = result.call_id or made_up_call_id(index, number)
 
 
-def _groups(read: list[tuple[Part, str]]) -> list[list[tuple[Part, str]]]:
+def _groups(read: _Read) -> list[_Read]:
     """Runs of results and of other parts; one empty run where there are no parts."""
-    groups: list[list[tuple[Part, str]]] = []
-    for part, path in read:
+    groups: list[_Read] = []
+    for part, node in read:
         if groups and _is_result(groups[-1][0][0]) is _is_result(part):
-            groups[-1].append((part, path))
+            groups[-1].append((part, node))
         else:
-            groups.append([(part, path)])
+            groups.append([(part, node)])
     return groups or [[]]
 
 
@@ -90,12 +98,18 @@ def _is_result(part: Part) -> bool:
     return part.HasField("tool_result")
 
 
-def _fill(message: Message, at: int, read: list[tuple[Part, str]], places: Places) -> None:
+def _fill(message: Message, read: _Read) -> None:
     """The parts of a message; one that is only text becomes the message's text."""
-    for number, (_, path) in enumerate(read):
-        places[f"messages[{at}].parts[{number}]"] = path
-    if len(read) == 1 and read[0][0].text and len(read[0][0].ListFields()) == 1:
-        message.text = read[0][0].text
-        places[f"messages[{at}].text"] = read[0][1]
+    if len(read) == 1 and (text := read[0][0].text) and is_bare(read[0][0]):
+        message.text = text
     else:
         message.parts.extend(part for part, _ in read)
+
+
+def _place(message: Message, path: str, content: CamelNode, read: _Read, places: Places) -> None:
+    """Where a message and its parts stood."""
+    places[path] = content.path
+    for number, (_, node) in enumerate(read):
+        places[f"{path}.parts[{number}]"] = node.path
+    if message.text:
+        places[f"{path}.text"] = read[0][1].path

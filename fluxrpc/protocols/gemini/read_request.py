@@ -15,22 +15,25 @@ from fluxrpc.v1.protocol_pb2 import OPAQUE_KIND_CONTINUATION, OpaqueState
 
 __all__ = ["read_request"]
 
+_TOOL_FIELDS = frozenset({"tools", "toolConfig"})
+_ENVELOPE = frozenset({"labels", "store", "serviceTier", "cachedContent", "continuationToken"})
 _LABELS = msgspec.json.Decoder(dict[str, str])
 
 
 def read_request(body: bytes, *, version: str = "", places: Places | None = None) -> ReadRequest:
     """See `Translator.read_request`."""
     del version
-    found: Places = {} if places is None else places
     node = CamelNode.root(body)
     request = MessageRequest()
-    read_instruction(node, request, found)
-    read_contents(node, request, found)
-    read_tools(node, request, found)
-    read_tool_choice(node, request)
+    read_instruction(node, request, places)
+    read_contents(node, request, places)
+    if node.has_any(_TOOL_FIELDS):
+        read_tools(node, request, places)
+        read_tool_choice(node, request)
     read_config(node, request)
-    _read_envelope(node, request)
-    request.extras.extend(node.extras(GEMINI))
+    if node.has_any(_ENVELOPE):
+        _read_envelope(node, request)
+    node.carry(request, GEMINI)
     return ReadRequest(message=request)
 
 

@@ -21,7 +21,7 @@ _SCHEMAS = (
 _BEARER = "Bearer "
 
 
-def read_tools(body: CamelNode, request: MessageRequest, places: Places) -> None:
+def read_tools(body: CamelNode, request: MessageRequest, places: Places | None) -> None:
     """Each declaration and each key of a Tool object is a tool of its own."""
     for node in body.nodes("tools"):
         for declaration in node.nodes("functionDeclarations"):
@@ -62,8 +62,9 @@ def read_tool_choice(body: CamelNode, request: MessageRequest) -> None:
     request.extras.extend(config.extras(GEMINI, "toolConfig."))
 
 
-def _add(request: MessageRequest, places: Places, path: str, tool: Tool) -> None:
-    places[f"tools[{len(request.tools)}]"] = path
+def _add(request: MessageRequest, places: Places | None, path: str, tool: Tool) -> None:
+    if places is not None:
+        places[f"tools[{len(request.tools)}]"] = path
     request.tools.append(tool)
 
 
