@@ -264,6 +264,8 @@ class AnswerWriter:
         self.notes.foreign_extras(part.extras, PROTOCOL_RESPONSES, path, "ANSWER_EXTRA")
         if kind == "raw" and part.raw.protocol == PROTOCOL_RESPONSES:
             return raw(part.raw.body_json)
+        if len(part.opaque) > 1:
+            self.notes.dropped("REASONING_STATE", f"{path}.opaque", "an item has room for one")
         if kind == "reasoning":
             item = items.reasoning_item(part, sealed(part.opaque), keeps_kind=self.is_own)
         elif kind == "tool_call":

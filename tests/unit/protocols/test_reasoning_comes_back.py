@@ -105,3 +105,17 @@ def test_summaries_come_back_as_summaries(caller: Protocol) -> None:
     sent, _ = sent_back(caller, asked_again(caller, body), Protocol.RESPONSES)
     summary = [{"type": "summary_text", "text": "a\n\nb"}]
     assert {"type": "reasoning", "summary": summary, "encrypted_content": "ENC"} in sent["input"]
+
+
+@pytest.mark.parametrize("caller", [Protocol.ANTHROPIC, Protocol.GEMINI, Protocol.RESPONSES])
+def test_state_that_finds_no_room_is_noted(caller: Protocol) -> None:
+    blocks = [{"type": "thinking", "thinking": text, "signature": text.upper()} for text in ("a", "b")]
+    message = {"role": "assistant", "content": "x", "reasoning_content": "ab", "thinking_blocks": blocks}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    way = bridge_for(caller, HELLO[caller], target_for(Protocol.OPENAI))
+    way.wire(stream=False)
+    body = json.dumps(answer).encode()
+    stream, _ = way.stream_of(body)
+    for notes in (way.read_answer(body).notes, stream.notes):
+        assert [note.path for note in notes if note.code == "REASONING_STATE"] == ["choices[0].parts[0].opaque"]
