@@ -22,6 +22,7 @@ _NO_BLOCK = "Anthropic has no content block for it"
 
 FATES: Fates = {
     # --- the envelope ---
+    "END_USER_ID": {NOTE_ACTION_DROPPED: "ids of end users have at most 128 characters"},
     "METADATA": {NOTE_ACTION_DROPPED: "Anthropic's metadata holds the user's id and no labels"},
     "STORE": {NOTE_ACTION_DROPPED: "Anthropic does not store answers"},
     "SERVICE_TIER": {
@@ -51,6 +52,7 @@ FATES: Fates = {
     },
     "VIDEO": {NOTE_ACTION_DROPPED: _NO_BLOCK},
     "DOCUMENT": {NOTE_ACTION_DROPPED: _NO_BLOCK},
+    "DOCUMENT_TITLE": {NOTE_ACTION_DROPPED: "a search result has no context, and a file no source"},
     "DOCUMENT_URL": {NOTE_ACTION_DROPPED: "documents are fetched from http and https addresses only"},
     "FILE_ID": {NOTE_ACTION_DROPPED: "the file is held by another provider"},
     "REFUSAL_HISTORY": {NOTE_ACTION_APPROXIMATED: "the refusal stands as text"},

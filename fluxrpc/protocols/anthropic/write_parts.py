@@ -152,7 +152,10 @@ def _document(draft: Draft, part: Part, path: str, role: Role.ValueType) -> Writ
         return None
     document = part.document
     place = path if path.startswith("documents[") else f"{path}.document"  # the request's own are no parts
-    if document.source:
+    is_result = bool(document.source) and not document.HasField("media")
+    if (is_result and document.context) or (document.source and not is_result):
+        draft.notes.dropped("DOCUMENT_TITLE", f"{place}.{'context' if is_result else 'source'}")
+    if is_result:
         block: Block = {"type": "search_result", "source": document.source, "title": document.title}
         block["content"] = _passages(draft, document, place)
     else:

@@ -47,6 +47,7 @@ _TIERS = {
     pb.SERVICE_TIER_FAST: "auto",
 }
 _THINKS = frozenset({"enabled", "adaptive"})
+_MAX_ID = 128
 _MIN_TOP_P = 0.95
 """With thinking (https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility)."""
 _MODES_WITH_LOSS = frozenset({pb.CITATION_MODE_OTHER, pb.CITATION_MODE_FAST, pb.CITATION_MODE_ACCURATE})
@@ -57,7 +58,9 @@ def write_settings(draft: Draft) -> None:
     request, body, notes = draft.request, draft.body, draft.notes
     _write_sampling(draft)
     _write_stops(draft)
-    if request.end_user_id:
+    if len(request.end_user_id) > _MAX_ID and not draft.exact:
+        notes.dropped("END_USER_ID", "end_user_id")
+    elif request.end_user_id:
         body["metadata"] = {"user_id": request.end_user_id}
     _write_tier(draft)
     _write_cache(draft)

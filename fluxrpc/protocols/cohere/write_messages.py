@@ -95,6 +95,7 @@ class MessageWriter:
         elif turn.role == ROLE_ASSISTANT:
             fields |= self._answer(turn)
         else:
+            self._parts.moves_documents = any(not placed.part.HasField("document") for placed in turn.parts)
             blocks = self._attached + self._blocks(turn, turn.parts)
             self._attached = []
             if blocks or self._is_own:

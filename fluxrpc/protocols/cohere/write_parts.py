@@ -45,6 +45,8 @@ class PartWriter:
     def __init__(self, notes: Notes, *, is_own: bool) -> None:
         """`is_own`: the caller speaks Cohere too, and what it says is left as it is."""
         self.documents: list[Block] = []
+        self.moves_documents = True
+        """Whether something is left to say where documents move out of a message."""
         self._notes = notes
         self._is_own = is_own
         self._writers: dict[str, Callable[[Placed, Role.ValueType], Block | None]] = {
@@ -107,6 +109,9 @@ class PartWriter:
             self._notes.dropped("DOCUMENT_TITLE", path)
         if document.WhichOneof("content") == "parts":
             self._notes.approximated("DOCUMENT_PARTS", path)
+            for index, passage in enumerate(document.parts.parts):
+                if not passage.HasField("text"):
+                    self._notes.dropped("IMAGE", f"{path}.parts.parts[{index}]", "passages are text")
 
     def _text(self, placed: Placed, role: Role.ValueType) -> Block | None:
         text = placed.part.text
@@ -146,7 +151,7 @@ class PartWriter:
             self._notes.dropped(code if role == ROLE_USER else "INSTRUCTION_MEDIA", path)
             return None
         self.note_document(document, path)
-        if document.citations and role == ROLE_USER:
+        if document.citations and role == ROLE_USER and self.moves_documents:
             self._notes.reordered("DOCUMENT", path)
             self.documents.append(written_document(document))
             return None

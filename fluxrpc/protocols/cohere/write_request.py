@@ -116,6 +116,8 @@ def _documents(request: MessageRequest, notes: Notes) -> list[Any]:
     for index, document in enumerate(request.documents):
         if is_sayable(document):
             documents.append(document)
+            if document.source or document.context:
+                notes.dropped("DOCUMENT_TITLE", f"documents[{index}]")
         else:
             notes.dropped("RAG_DOCUMENTS", f"documents[{index}]")
     return written_documents(documents)

@@ -88,7 +88,7 @@ class PartWriter:
         if document.citations:
             self._notes.dropped("DOCUMENT_CITATIONS", f"{path}.citations")
         if document.HasField("media"):
-            for name in ("title", "context"):
+            for name in ("title", "context", "source"):
                 if getattr(document, name):
                     self._notes.dropped("DOCUMENT_TITLE", f"{path}.{name}")
             return self._media(document.media, f"{path}.media", "DOCUMENT_URL")
@@ -190,20 +190,20 @@ class PartWriter:
         return [written]
 
     def _document_text(self, document: Document, path: str) -> list[WirePart]:
-        texts = [document.title, document.context]
+        texts = [document.title or document.id, document.source, document.context]
         others: list[WirePart] = []
         if document.HasField("parts"):
-            self._notes.approximated("DOCUMENT_PARTS", f"{path}.parts")
+            self._notes.approximated("DOCUMENT_PARTS", path)
             for number, part in enumerate(document.parts.parts):
                 if part.HasField("text"):
                     texts.append(part.text)
                 else:
                     others.extend(self.written(Placed(part=part, path=f"{path}.parts.parts[{number}]")))
         elif document.data_json:
-            self._notes.approximated("DOCUMENT_DATA", f"{path}.data_json")
+            self._notes.approximated("DOCUMENT_DATA", path)
             texts.append(document.data_json)
         else:
-            self._notes.approximated("DOCUMENT", f"{path}.text")
+            self._notes.approximated("DOCUMENT", path)
             texts.append(document.text)
         return [{"text": "\n\n".join(filter(None, texts))}, *others]
 

@@ -109,6 +109,7 @@ def _written_effort(request: MessageRequest, context: Context, notes: Notes, *, 
         return {}
     if not gates.takes_level:
         if reasoning.HasField("budget_tokens"):
+            notes.approximated("REASONING_EFFORT", "reasoning.effort", "the budget stands for it")
             return {"thinkingBudget": reasoning.budget_tokens}
         notes.approximated("REASONING_EFFORT", "reasoning.effort")
         limit = request.max_output_tokens if request.HasField("max_output_tokens") else _USUAL_LIMIT

@@ -186,10 +186,18 @@ def _asked_effort(writing: Writing) -> str:
     is_off = options.mode == REASONING_MODE_OFF
     if options.effort and (not word or (is_off and word != "none")):
         writing.notes.dropped("REASONING_EFFORT", "reasoning.effort", "no such effort, or reasoning is switched off")
-    if word and not is_off:
-        return word
     if is_off:
         return "none"
+    if not word:
+        return _implied_effort(writing)
+    if options.budget_tokens > 0:
+        writing.notes.approximated("REASONING_BUDGET", "reasoning.budget_tokens", "the effort stands for it")
+    return word
+
+
+def _implied_effort(writing: Writing) -> str:
+    """The effort that a mode or a budget stands for; "" for none."""
+    options = writing.request.reasoning
     if options.mode == REASONING_MODE_BETWEEN_TOOLS:
         writing.notes.approximated("REASONING_MODE", "reasoning.mode")
         return "none"

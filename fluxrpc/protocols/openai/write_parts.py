@@ -143,6 +143,9 @@ def _note_document(document: Document, path: str, writing: Writing) -> None:
             writing.notes.dropped("DOCUMENT_TITLE", f"{path}.context")
         return
     writing.notes.approximated(_DOCUMENT_CODES.get(content or "", "DOCUMENT"), path)
+    for index, passage in enumerate(document.parts.parts):
+        if not passage.HasField("text"):
+            writing.notes.dropped("IMAGE", f"{path}.parts.parts[{index}]", "passages become text")
 
 
 def _note_trimmings(part: Part, path: str, writing: Writing) -> None:

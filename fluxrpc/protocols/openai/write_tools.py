@@ -176,7 +176,7 @@ def _write_choice(writing: Writing, body: Fields) -> None:
         body["tool_choice"] = _reference(*names[0], writing)
     elif names and writing.dialect.is_original:
         tools = [_reference(name, kind, writing) for name, kind in names]
-        body["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": word, "tools": tools}}
+        body["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": word or "auto", "tools": tools}}
     elif word:
         body["tool_choice"] = word
 

@@ -42,6 +42,8 @@ _KEYWORDS = {
 
 FATES: Fates = {
     # --- the envelope of a request ---
+    "END_USER_ID": _dropped("ids of end users have at most 128 characters"),
+    "METADATA": _dropped("16 labels at most, keys of 64 and values of 512 characters"),
     "SERVICE_TIER": _dropped(_NO_WORD),
     "PROVIDER_STATE": _dropped("it lies at another provider"),
     # --- instructions and roles ---
@@ -108,7 +110,10 @@ FATES: Fates = {
     "VERBOSITY": _dropped(_NO_WORD),
     "OUTPUT_SCHEMA_KEYWORDS": {**_KEYWORDS, NOTE_ACTION_INJECTED: "OpenAI's strict schemas demand it"},
     "SCHEMA_ANNOTATION": _KEYWORDS,
-    "OUTPUT_SCHEMA_NAME": {NOTE_ACTION_INJECTED: "OpenAI demands a name"},
+    "OUTPUT_SCHEMA_NAME": {
+        NOTE_ACTION_INJECTED: "OpenAI demands a name",
+        **_approximated("names are letters, digits, _ and -, at most 64"),
+    },
     "OUTPUT_JSON": {NOTE_ACTION_INJECTED: "JSON is refused unless the input asks for it"},
     "OUTPUT_ENUM": {NOTE_ACTION_EMULATED: "an object with the word under one key"},
     "OUTPUT_MODALITIES": _dropped("OpenAI Responses answers in text"),

@@ -142,10 +142,9 @@ def _marks(request: pb.MessageRequest, context: Context, *, exact: bool) -> froz
 def _put_documents(items: list[Any], request: pb.MessageRequest, content: ContentWriter, notes: Notes) -> None:
     """Documents for the whole conversation go to the head of the last thing that the user says."""
     notes.approximated("RAG_DOCUMENTS", "documents")
-    quiet = ContentWriter(caller=content.caller, notes=Notes({}))
     pieces: list[Any] = []
     for at, document in enumerate(request.documents):
-        pieces.extend(quiet.given(Part(document=document), f"documents[{at}]"))
+        pieces.extend(content.given(Part(document=document), f"documents[{at}]"))
     user = next((item for item in reversed(items) if isinstance(item, dict) and item.get("role") == "user"), None)
     if user is None:
         user = {"role": "user", "content": []}

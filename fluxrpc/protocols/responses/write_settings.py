@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,10 @@ _UNKNOWN = (
 )
 """What this protocol has no field for."""
 _NUMBERS = frozenset({"top_k", "presence_penalty", "frequency_penalty"})
+_MAX_ID = 128
+_MAX_LABELS, _MAX_LABEL_KEY, _MAX_LABEL_VALUE = 16, 64, 512
+_ILLEGAL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64
 _BETWEEN_TOOLS = frozenset({pb.REASONING_MODE_BETWEEN_TOOLS, pb.REASONING_MODE_OTHER})
 
 
@@ -159,6 +164,8 @@ class SettingsWriter(Struct, kw_only=True):
             word, path = "none", "reasoning.mode"
         elif options.mode in _BETWEEN_TOOLS:
             self.notes.approximated("REASONING_MODE", "reasoning.mode")
+        if word not in ("", "none") and options.budget_tokens > 0:
+            self.notes.approximated("REASONING_BUDGET", "reasoning.budget_tokens", "the effort stands for it")
         if not word and options.HasField("budget_tokens") and options.budget_tokens >= 0:
             limit = request.max_output_tokens if request.HasField("max_output_tokens") else None
             word, path = effort_of_budget(options.budget_tokens, limit), "reasoning.budget_tokens"
@@ -211,16 +218,24 @@ class SettingsWriter(Struct, kw_only=True):
             schema = convert(schema, output.dialect, profile, self.notes, code="OUTPUT_SCHEMA_KEYWORDS", path=path)
         written: dict[str, Any] = {"type": "json_schema", "schema": raw(schema)}
         if output.name or not self.exact:
-            written["name"] = output.name or self._made_up_name()
+            written["name"] = self._name(output.name)
         if output.description:
             written["description"] = output.description
         if output.HasField("strict"):
             written["strict"] = output.strict
         return written
 
-    def _made_up_name(self) -> str:
-        self.notes.injected("OUTPUT_SCHEMA_NAME", "output_format.name")
-        return "response"
+    def _name(self, name: str) -> str:
+        """A name that is taken."""
+        if self.exact:
+            return name
+        if not name:
+            self.notes.injected("OUTPUT_SCHEMA_NAME", "output_format.name")
+            return "response"
+        written = _ILLEGAL_NAME.sub("_", name)[:_MAX_NAME]
+        if written != name:
+            self.notes.approximated("OUTPUT_SCHEMA_NAME", "output_format.name")
+        return written
 
     def _enum(self, output: pb.OutputFormat) -> dict[str, Any]:
         """A bare word is an object of one key here, undone in the answer."""
@@ -246,10 +261,18 @@ class SettingsWriter(Struct, kw_only=True):
 
     def write_identity(self, request: pb.MessageRequest) -> None:
         """Who asks, and in which class."""
-        if request.end_user_id and not find_extra(request.extras, "~user"):
+        if len(request.end_user_id) > _MAX_ID and not self.exact:
+            self.notes.dropped("END_USER_ID", "end_user_id")
+        elif request.end_user_id and not find_extra(request.extras, "~user"):
             self.fields["safety_identifier"] = request.end_user_id
-        if request.metadata:
-            self.fields["metadata"] = dict(sorted(request.metadata.items()))
+        labels = sorted(request.metadata.items())
+        if not self.exact:
+            fitting = [each for each in labels if len(each[0]) <= _MAX_LABEL_KEY and len(each[1]) <= _MAX_LABEL_VALUE]
+            if len(fitting[:_MAX_LABELS]) < len(labels):
+                self.notes.dropped("METADATA", "metadata")
+            labels = fitting[:_MAX_LABELS]
+        if labels:
+            self.fields["metadata"] = dict(labels)
         tier = self._word(TIERS, request.service_tier, request.service_tier_raw, ("SERVICE_TIER", "service_tier"))
         if tier:
             self.fields["service_tier"] = tier

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import ParseDict
 
 from fluxrpc.errors import FluxError, InvalidRequest, NotExpressible
 from fluxrpc.protocols.base import Protocol
+from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import NoteAction
 from tests.support.translating import HELLO, bridge_for, target_for, written
 
@@ -254,6 +256,95 @@ def test_what_is_written_and_noted(
     body = written(bridge)
     assert {key: body.get(key, GONE) for key in wanted} == wanted
     assert noted(bridge) == notes
+
+
+PDF = {"media": {"mime_type": "application/pdf", "data": "aGk="}}
+PICTURE = {"image": {"mime_type": "image/png", "data": "aGk="}}
+PASSAGES = {"parts": {"parts": [{"text": "a"}, PICTURE]}}
+D = "messages[0].parts[0].document"
+TYPED: dict[str, tuple[dict[str, Any], Protocol, list[str]]] = {
+    "where a file comes from": ({**PDF, "source": "s"}, A, [f"DROPPED DOCUMENT_TITLE {D}.source"]),
+    "what to know of a search result": (
+        {"text": "a", "source": "s", "context": "c"}, A, [f"DROPPED DOCUMENT_TITLE {D}.context"],
+    ),
+    "where a file comes from, to Gemini": ({**PDF, "source": "s"}, G, [f"DROPPED DOCUMENT_TITLE {D}.source"]),
+    "a picture among passages": (
+        PASSAGES, O, [f"APPROXIMATED DOCUMENT_PARTS {D}", f"DROPPED IMAGE {D}.parts.parts[1]"],
+    ),
+    "a picture among passages, to Cohere": (
+        PASSAGES, C,
+        [f"APPROXIMATED DOCUMENT_PARTS {D}", f"DROPPED IMAGE {D}.parts.parts[1]", f"APPROXIMATED DOCUMENT {D}"],
+    ),
+    "nothing but a document that may be cited": ({"text": "a", "citations": True}, C, [f"APPROXIMATED DOCUMENT {D}"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "target", "notes"), TYPED.values(), ids=TYPED)
+def test_documents_of_typed_callers(document: dict[str, Any], target: Protocol, notes: list[str]) -> None:
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "parts": [{"document": document}]}]}, MessageRequest())
+    bridge = bridge_for(None, asked, target_for(target))
+    assert written(bridge)
+    assert noted(bridge) == notes
+
+
+def test_what_gemini_is_told_of_a_document() -> None:
+    document = {"text": "body", "title": "T", "source": "s", "context": "c"}
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "parts": [{"document": document}]}]}, MessageRequest())
+    body = written(bridge_for(None, asked, target_for(G)))
+    assert body["contents"] == [{"role": "user", "parts": [{"text": "T\n\ns\n\nc\n\nbody"}]}]
+
+
+def test_what_cohere_is_not_told_of_a_document() -> None:
+    asked = ParseDict(
+        {"messages": [{"role": "ROLE_USER", "text": "x"}], "documents": [{"text": "a", "context": "c"}]},
+        MessageRequest(),
+    )
+    bridge = bridge_for(None, asked, target_for(C))
+    assert written(bridge)["documents"] == ["a"]
+    assert noted(bridge) == ["DROPPED DOCUMENT_TITLE documents[0]"]
+
+
+@pytest.mark.parametrize("target", [A, R])
+def test_who_asks_and_labels_have_limits(target: Protocol) -> None:
+    labels = {"k" * 65: "v", **{f"k{at}": "v" for at in range(17)}}
+    bridge = bridge_for(G, said(G, {"labels": labels}), target_for(R))
+    assert len(written(bridge)["metadata"]) == 16
+    assert noted(bridge) == ["DROPPED METADATA labels"]
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "text": "x"}], "end_user_id": "u" * 129}, MessageRequest())
+    bridge = bridge_for(None, asked, target_for(target))
+    body = written(bridge)
+    assert {"safety_identifier", "metadata"}.isdisjoint(body)
+    assert noted(bridge) == ["DROPPED END_USER_ID end_user_id"]
+
+
+def test_names_of_schemas_and_choices_of_typed_callers() -> None:
+    form = {"kind": "OUTPUT_KIND_JSON_SCHEMA", "schema_json": "{}", "name": "a b"}
+    choice = {"tools": [{"function": {"name": "f"}}], "tool_choice": {"names": ["f"]}}
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "text": "x"}], "output_format": form}, MessageRequest())
+    bridge = bridge_for(None, asked, target_for(R))
+    assert written(bridge)["text"]["format"]["name"] == "a_b"
+    assert noted(bridge) == ["APPROXIMATED OUTPUT_SCHEMA_NAME output_format.name"]
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "text": "x"}], **choice}, MessageRequest())
+    assert written(bridge_for(None, asked, target_for(O)))["tool_choice"]["allowed_tools"]["mode"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        (O, {"reasoning_effort": "low"}),
+        (R, {"reasoning": {"effort": "low"}}),
+        (G, {"generationConfig": {"maxOutputTokens": 64, "thinkingConfig": {
+            "thinkingBudget": 2000, "includeThoughts": True,
+        }}}),
+    ],
+)  # fmt: skip
+def test_of_an_effort_and_a_budget_one_is_said(target: Protocol, wanted: dict[str, Any]) -> None:
+    both = {"thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}}
+    bridge = bridge_for(A, said(A, both), target_for(target))
+    body = written(bridge)
+    assert {key: body[key] for key in wanted} == wanted
+    lost = "REASONING_EFFORT output_config.effort" if target is G else "REASONING_BUDGET thinking.budget_tokens"
+    assert noted(bridge) == [f"APPROXIMATED {lost}"]
 
 
 DEFAULTS = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "top_logprobs": 0}

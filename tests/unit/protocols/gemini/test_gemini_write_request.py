@@ -167,7 +167,7 @@ def test_documents_of_the_request() -> None:
     request = {**_loop(_result("c1", text="x"), calls=(_call("c1", "f"),)), "documents": [{"title": "T", "text": "d"}]}
     body, notes = asked(request)
     assert body["contents"][2]["parts"][1] == {"text": "T\n\nd"}
-    assert notes == {"APPROXIMATED RAG_DOCUMENTS documents", "APPROXIMATED DOCUMENT documents[0].document.text"}
+    assert notes == {"APPROXIMATED RAG_DOCUMENTS documents", "APPROXIMATED DOCUMENT documents[0].document"}
 
 
 # --- signatures ---
@@ -278,10 +278,10 @@ PARTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], set[str]]] = {
         {"DROPPED DOCUMENT_URL {}.document.media"}),
     "passages": (
         {"document": {"title": "T", "parts": {"parts": [{"text": "a"}, {"image": PNG}]}}}, [{"text": "T\n\na"}, IMAGE],
-        {"APPROXIMATED DOCUMENT_PARTS {}.document.parts"},
+        {"APPROXIMATED DOCUMENT_PARTS {}.document"},
     ),
     "record": ({"document": {"dataJson": '{"a":1}'}}, [{"text": '{"a":1}'}],
-        {"APPROXIMATED DOCUMENT_DATA {}.document.data_json"}),
+        {"APPROXIMATED DOCUMENT_DATA {}.document"}),
     "code of Google's": (
         {"serverToolCall": {"kindRaw": "executableCode", "inputJson": '{"code":"1"}'}},
             [{"executableCode": {"code": "1"}}], set(),

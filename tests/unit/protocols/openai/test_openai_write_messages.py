@@ -135,6 +135,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]] = {
             ("DOCUMENT", "APPROXIMATED", DOCUMENTS(4)),
             ("DOCUMENT_DATA", "APPROXIMATED", DOCUMENTS(5)),
             ("DOCUMENT_PARTS", "APPROXIMATED", DOCUMENTS(6)),
+            ("IMAGE", "DROPPED", f"{DOCUMENTS(6)}.parts.parts[1]"),
         ],
     ),
     "raw": (

@@ -431,7 +431,7 @@ COPIES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Notes]] = {
         "openrouter",
         {"reasoning": {"budget_tokens": "400", "effort": "REASONING_EFFORT_LOW"}},
         {"reasoning": {"effort": "low"}},
-        [],
+        [("REASONING_BUDGET", "APPROXIMATED", "reasoning.budget_tokens")],
     ),
     "openrouter's switch": (
         "openrouter", {"reasoning": {"mode": "REASONING_MODE_ON"}}, {"reasoning": {"enabled": True}}, []

@@ -385,7 +385,7 @@ def test_documents_of_the_request_go_to_the_last_user() -> None:
     ):
         body, notes = write(MessageRequest(messages=messages, documents=[document]))
         assert body["input"] == expected
-        assert notes == ["APPROXIMATED RAG_DOCUMENTS documents"]
+        assert notes == ["APPROXIMATED RAG_DOCUMENTS documents", "APPROXIMATED DOCUMENT documents[0].document"]
 
 
 def test_state_of_this_provider_comes_back_through_any_envelope() -> None:
