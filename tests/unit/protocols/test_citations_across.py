@@ -97,3 +97,13 @@ def test_a_document_without_a_title_is_cited_by_its_name(record: dict[str, Any])
     way.wire(stream=False)
     notes = way.read_answer(json.dumps(cohere({"type": "document", "id": "d", "document": record})).encode()).notes
     assert [note.code for note in notes] == ["CITATION"]
+
+
+def test_thinking_that_is_only_signed_counts_as_a_part() -> None:
+    thought = {"type": "thinking", "thinking": "", "signature": "SIG"}
+    body = json.dumps({**CLAUDE, "content": [thought, *CLAUDE["content"]]}).encode()
+    way = bridge_for(Protocol.GEMINI, HELLO[Protocol.GEMINI], target_for(Protocol.ANTHROPIC))
+    whole = json.loads(way.read_answer(body).body)
+    _, batch = way.stream_of(body)
+    for value in (whole, [data for _, data in events_in(batch.frames)]):
+        assert found_in(value, "partIndex") == [1]
