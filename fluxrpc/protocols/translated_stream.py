@@ -40,10 +40,11 @@ def failure_in(finishes: Iterable[Finish], context: Context) -> AnswerFault | No
     """
     if context.caller in (None, context.target.protocol):
         return None
-    failed = next((finish for finish in finishes if finish.reason in _FAILURES), None)
-    if failed is None:
-        return None
-    return AnswerFault("GENERATION_FAILED", f"GENERATION_FAILED: the provider ended the answer with {failed.raw!r}")
+    for finish in finishes:
+        if finish.reason in _FAILURES:
+            said = f"GENERATION_FAILED: the provider ended the answer with {finish.raw!r}"
+            return AnswerFault("GENERATION_FAILED", said)
+    return None
 
 
 class WholeAnswer:

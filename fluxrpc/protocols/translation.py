@@ -133,7 +133,7 @@ class TranslatingBridge:
         return response
 
     def _refuse_failed(self, response: MessageResponse) -> None:
-        failure = failure_in((choice.finish for choice in response.choices), self._context)
+        failure = failure_in([choice.finish for choice in response.choices], self._context)
         if failure is not None:
             raise failure
 
@@ -146,7 +146,7 @@ class TranslatingBridge:
             message=response if self._caller is None else None,
             usage=response.usage if response.HasField("usage") else None,
             served_model=response.model,
-            refused=any(choice.finish.reason in _REFUSALS for choice in response.choices),
+            refused=not _REFUSALS.isdisjoint([choice.finish.reason for choice in response.choices]),
             notes=(*known_notes, *notes.messages(str)),
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 from msgspec import Struct, field
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.anthropic.words import ANTHROPIC, NEWER_VERSION, TTL_SECONDS
 from fluxrpc.protocols.base import Protocol
 from fluxrpc.protocols.context import Context
@@ -38,6 +39,8 @@ class Draft(Struct, kw_only=True):
     notes: Notes
     exact: bool
     names: ToolNames
+    said: set[str]
+    """Names of the fields of the request that say something."""
     body: Block = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)
     """What is to be said among the instructions, because no field says it."""
@@ -54,6 +57,7 @@ class Draft(Struct, kw_only=True):
             notes=notes,
             exact=context.caller is Protocol.ANTHROPIC,
             names=ToolNames(context, notes, _LEGAL_NAME, _ILLEGAL),
+            said=present(context.request),
         )
 
     @property

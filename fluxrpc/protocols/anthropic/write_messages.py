@@ -257,7 +257,7 @@ def _written(draft: Draft, said: _Said) -> Block:
     if said.is_string and len(said.blocks) < 2:
         content = plain_text(said.blocks[0]) if said.blocks else ""
     message: Block = {"role": said.role, "content": content}
-    if len(said.messages) == 1 or draft.exact:
+    if draft.exact or (len(said.messages) == 1 and said.messages[0].extras):
         extras = [extra for each in said.messages for extra in each.extras if extra.key != CONTINUED]
         merge_extras(message, extras, ANTHROPIC)
     return message
@@ -270,4 +270,5 @@ def _is_string(messages: Sequence[Message]) -> bool:
 def _note_message(draft: Draft, message: Message, path: str) -> None:
     if message.name:
         draft.notes.dropped("PARTICIPANT_NAME", f"{path}.name")
-    draft.notes.foreign_extras(message.extras, ANTHROPIC, path)
+    if extras := message.extras:
+        draft.notes.foreign_extras(extras, ANTHROPIC, path)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from fluxrpc.ir.build import parts_of, result_parts
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.anthropic.arguments import input_of
 from fluxrpc.protocols.anthropic.citations import replayed_citation
 from fluxrpc.protocols.anthropic.draft import Block, Draft
@@ -40,6 +41,8 @@ def block_of(draft: Draft, part: Part, path: str, role: Role.ValueType) -> Writt
     """The block for a part, or None where nothing is said."""
     kind = part.WhichOneof("kind") or "raw"
     block = _WRITERS[kind](draft, part, path, role)
+    if is_bare(part):
+        return block
     if isinstance(block, dict):
         draft.finish_block(block, part, path)
     if part.opaque and kind not in _KEEPS_STATE:

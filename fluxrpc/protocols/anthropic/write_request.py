@@ -26,6 +26,7 @@ __all__ = ["write_request"]
 
 PATH = "/v1/messages"
 
+_TOOL_FIELDS = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
 _ORDER = ("model", "max_tokens", "system", "messages", "tools", "tool_choice", "thinking", "output_config")
 """Keys that come first, for people who read bodies; the model and the limit before everything that is long."""
 
@@ -37,15 +38,20 @@ def write_request(request: MessageRequest, context: Context, notes: Notes) -> Wi
         InvalidRequest: nothing of the conversation is left, or a schema cannot be said.
     """
     draft = Draft.of(context, notes)
-    write_tools(draft)
+    asks_for_tools = not _TOOL_FIELDS.isdisjoint(draft.said)
+    if asks_for_tools:
+        write_tools(draft)
     write_reasoning(draft)
-    write_choice(draft)
-    write_output(draft)
+    if asks_for_tools:
+        write_choice(draft)
+    if "output_format" in draft.said:
+        write_output(draft)
     write_settings(draft)
     write_conversation(draft)
     draft.limit_breakpoints()
-    merge_extras(draft.body, request.extras, ANTHROPIC)
-    notes.foreign_extras(request.extras, ANTHROPIC, "")
+    if "extras" in draft.said:
+        merge_extras(draft.body, request.extras, ANTHROPIC)
+        notes.foreign_extras(request.extras, ANTHROPIC, "")
     return WireRequest(path=PATH, body=msgspec.json.encode(_ordered(draft)), headers=_headers(draft))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -55,18 +56,24 @@ _MODES_WITH_LOSS = frozenset({pb.CITATION_MODE_OTHER, pb.CITATION_MODE_FAST, pb.
 
 def write_settings(draft: Draft) -> None:
     """Fill what is left. `thinking` is decided before: it refuses sampling parameters."""
-    request, body, notes = draft.request, draft.body, draft.notes
-    _write_sampling(draft)
-    _write_stops(draft)
-    if len(request.end_user_id) > _MAX_ID and not draft.exact:
-        notes.dropped("END_USER_ID", "end_user_id")
-    elif request.end_user_id:
-        body["metadata"] = {"user_id": request.end_user_id}
-    _write_tier(draft)
-    _write_cache(draft)
-    _write_state(draft)
+    for names, write in _WRITERS:
+        if not names.isdisjoint(draft.said):
+            write(draft)
+
+
+def _write_identity(draft: Draft) -> None:
+    end_user_id = draft.request.end_user_id
+    if len(end_user_id) > _MAX_ID and not draft.exact:
+        draft.notes.dropped("END_USER_ID", "end_user_id")
+    else:
+        draft.body["metadata"] = {"user_id": end_user_id}
+
+
+def _note_unsayable(draft: Draft) -> None:
+    """Fields that this protocol has nothing for."""
+    request, notes = draft.request, draft.notes
     for field in _UNSAYABLE:
-        if request.HasField(field.name) and getattr(request, field.name) != field.neutral:  # type: ignore[arg-type]  # names of the table
+        if field.name in draft.said and getattr(request, field.name) != field.neutral:
             notes.dropped(field.code, field.name)
     if request.verbosity:
         notes.dropped("VERBOSITY", "verbosity")
@@ -90,16 +97,16 @@ def _is_refused(draft: Draft, name: str) -> bool:
 
 
 def _write_sampling(draft: Draft) -> None:
-    request, notes = draft.request, draft.notes
+    request, notes, said = draft.request, draft.notes, draft.said
     is_thinking = not draft.exact and draft.body.get("thinking", {}).get("type") in _THINKS
-    if request.HasField("temperature"):
+    if "temperature" in said:
         if _is_refused(draft, "temperature"):
             _drop(draft, "TEMPERATURE", "temperature")
         elif is_thinking and request.temperature != 1:
             notes.dropped("TEMPERATURE", "temperature", "it must be 1 while the model thinks")
         else:
             draft.body["temperature"] = _clamped(draft, request.temperature)
-    if request.HasField("top_p"):
+    if "top_p" in said:
         if _is_refused(draft, "top_p"):
             _drop(draft, "TOP_P", "top_p")
         elif draft.gates.one_of_temperature_and_top_p and "temperature" in draft.body:
@@ -108,7 +115,7 @@ def _write_sampling(draft: Draft) -> None:
             notes.dropped("TOP_P", "top_p", "it must be at least 0.95 while the model thinks")
         else:
             draft.body["top_p"] = request.top_p
-    if request.HasField("top_k"):
+    if "top_k" in said:
         _write_top_k(draft, is_thinking=is_thinking)
 
 
@@ -231,3 +238,21 @@ def _write_state(draft: Draft) -> None:
             draft.body["container"] = value
         else:
             draft.notes.dropped("PROVIDER_STATE", f"provider_state.{field.name}")
+
+
+_WRITERS: tuple[tuple[frozenset[str], Callable[[Draft], None]], ...] = (
+    (frozenset({"temperature", "top_p", "top_k"}), _write_sampling),
+    (frozenset({"stop_sequences"}), _write_stops),
+    (frozenset({"end_user_id"}), _write_identity),
+    (frozenset({"service_tier"}), _write_tier),
+    (frozenset({"cache"}), _write_cache),
+    (frozenset({"provider_state"}), _write_state),
+    (
+        frozenset({
+            *(field.name for field in _UNSAYABLE),
+            "verbosity", "output_modalities", "metadata", "citation_mode", "max_tool_calls",
+        }),
+        _note_unsayable,
+    ),
+)  # fmt: skip
+"""The fields that are written together, and what writes them: most requests say few of them."""

@@ -111,9 +111,10 @@ class MessageWriter:
         for message in turn.messages:
             if message.name:
                 self._notes.dropped("PARTICIPANT_NAME", f"{turn.path}.name")
-            self._notes.foreign_extras(message.extras, PROTOCOL_COHERE, turn.path)
-            if message.role == turn.role:
-                merge_extras(fields, message.extras, PROTOCOL_COHERE)
+            if extras := message.extras:
+                self._notes.foreign_extras(extras, PROTOCOL_COHERE, turn.path)
+                if message.role == turn.role:
+                    merge_extras(fields, extras, PROTOCOL_COHERE)
         self._messages.append(fields)
 
     def _blocks(self, turn: Turn, parts: Sequence[Placed]) -> list[Block]:

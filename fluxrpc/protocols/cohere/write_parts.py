@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.cohere.documents import is_sayable, titled_text, written_document
 from fluxrpc.protocols.cohere.words import DETAILS
 from fluxrpc.protocols.media import data_uri
@@ -69,7 +70,7 @@ class PartWriter:
             self._notes.dropped(_DROPPED.get(kind, "RAW_PART"), placed.path)
             return None
         block = write(placed, role)
-        if block is not None:
+        if block is not None and not is_bare(placed.part):
             self.note_rest(placed, block)
         return block
 

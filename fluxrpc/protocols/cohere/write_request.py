@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.base import Protocol, WireRequest
 from fluxrpc.protocols.cohere.documents import is_sayable, written_documents
 from fluxrpc.protocols.cohere.native import PATH
@@ -61,6 +62,8 @@ _RANGES: Final = (
     _Range("presence_penalty", "presence_penalty", "PRESENCE_PENALTY", 0.0, 1.0, drops_below=True),
 )
 
+_SAMPLING: Final = frozenset({*(limits.name for limits in _RANGES), "seed", "stop_sequences", "logprobs"})
+_TOOL_FIELDS: Final = frozenset({"tools", "tool_choice", "parallel_tool_calls", "max_tool_calls"})
 _UNSAYABLE: Final[tuple[tuple[str, str, Callable[[MessageRequest], bool]], ...]] = (
     ("CHOICE_COUNT", "choice_count", lambda request: request.choice_count > 1),
     ("TOP_LOGPROBS", "top_logprobs", lambda request: request.top_logprobs > 0),
@@ -86,25 +89,39 @@ def write_request(request: MessageRequest, context: Context, notes: Notes) -> Wi
         "stream": context.stream,
         "messages": messages.written(request.messages),
     }
-    body |= ToolWriter(context, notes, names).fields(request)
-    documents = _documents(request, notes) + messages.documents
+    said = present(request)
+    if not _TOOL_FIELDS.isdisjoint(said):
+        body |= ToolWriter(context, notes, names).fields(request)
+    documents = (_documents(request, notes) if "documents" in said else []) + messages.documents
     if documents:
         body["documents"] = documents
-    _write_citation_mode(body, request, context, notes)
-    form = written_format(request.output_format, context, notes, is_crowded="tools" in body or "documents" in body)
-    body |= {"response_format": form} if form else {}
-    thinking = written_thinking(request, context, notes)
-    body |= {"thinking": thinking} if thinking else {}
-    _write_sampling(body, request, context, notes)
+    _write_settings(body, request, said, context, notes)
     for code, name, says in _UNSAYABLE:
-        if says(request):
+        if name in said and says(request):
             notes.dropped(code, name)
-    notes.foreign_extras(request.extras, PROTOCOL_COHERE, "")
-    merge_extras(body, request.extras, PROTOCOL_COHERE)
+    if "extras" in said:
+        notes.foreign_extras(request.extras, PROTOCOL_COHERE, "")
+        merge_extras(body, request.extras, PROTOCOL_COHERE)
     if "safety_mode_off" in context.target.gates.refused and bytes(body.get("safety_mode", b"")) == b'"OFF"':
         del body["safety_mode"]
         notes.dropped("EXTRA_FIELD", "safety_mode")
     return WireRequest(path=PATH, body=msgspec.json.encode(body))
+
+
+def _write_settings(
+    body: dict[str, Any], request: MessageRequest, said: Set[str], context: Context, notes: Notes
+) -> None:
+    """How the answer is made: what is said of it."""
+    if "citation_mode" in said:
+        _write_citation_mode(body, request, context, notes)
+    if "output_format" in said:
+        form = written_format(request.output_format, context, notes, is_crowded="tools" in body or "documents" in body)
+        body |= {"response_format": form} if form else {}
+    if "reasoning" in said:
+        thinking = written_thinking(request, context, notes)
+        body |= {"thinking": thinking} if thinking else {}
+    if not _SAMPLING.isdisjoint(said):
+        _write_sampling(body, request, said, context, notes)
 
 
 def _is_no_text(modality: int) -> bool:
@@ -124,8 +141,6 @@ def _documents(request: MessageRequest, notes: Notes) -> list[Any]:
 
 
 def _write_citation_mode(body: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
-    if not request.citation_mode:
-        return
     word = CITATION_MODES.written(request.citation_mode)
     if context.caller is Protocol.COHERE:
         word = request.citation_mode_raw or word
@@ -135,14 +150,16 @@ def _write_citation_mode(body: dict[str, Any], request: MessageRequest, context:
         notes.dropped("CITATION_MODE", "citation_mode")
 
 
-def _write_sampling(body: dict[str, Any], request: MessageRequest, context: Context, notes: Notes) -> None:
+def _write_sampling(
+    body: dict[str, Any], request: MessageRequest, said: Set[str], context: Context, notes: Notes
+) -> None:
     gates = context.target.gates
     is_own = context.caller is Protocol.COHERE
     refused = gates.refused | gates.ignored
     if not is_off(request.reasoning):
         refused |= gates.refused_while_reasoning
     for limits in _RANGES:
-        if not request.HasField(limits.name):  # type: ignore[arg-type]  # names of the table
+        if limits.name not in said:
             continue
         value = getattr(request, limits.name)
         if limits.name in refused:
