@@ -70,7 +70,7 @@ def read_request(body: bytes, *, version: str = "", places: Places | None = None
             request.extras.append(spelt(key, node.peek(key)))
     _read_options(request, node)
     _read_tools(request, node, places)
-    _read_documents(request, node)
+    _read_documents(request, node, places)
     _read_thinking(request, node)
     _read_format(request, node)
     request.extras.extend(node.extras(PROTOCOL_COHERE))
@@ -135,9 +135,10 @@ def _read_tool(node: Node) -> Tool:
     return tool
 
 
-def _read_documents(request: MessageRequest, node: Node) -> None:
+def _read_documents(request: MessageRequest, node: Node, places: Places) -> None:
     found = node.peek("documents")
     for index, item in node.items("documents"):
+        places[f"documents[{index}].document"] = f"documents[{index}]"  # writers take them for parts
         request.documents.append(_read_document(node, f"documents[{index}]", item))
     if request.documents and not same_json(written_documents(request.documents), found):
         request.extras.append(spelt("documents", found))

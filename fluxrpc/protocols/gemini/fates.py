@@ -173,6 +173,7 @@ FATES: Fates = {
 _CONFIG = "generationConfig."
 _SCHEMA_FIELDS = {"parameters_json": "parametersJsonSchema", "output_schema_json": "responseJsonSchema"}
 
+_MEDIA = ("image", "audio", "video", "document.media")
 FIELDS: Mapping[str, str] = {
     "messages": "contents",
     "max_output_tokens": f"{_CONFIG}maxOutputTokens",
@@ -207,6 +208,9 @@ FIELDS: Mapping[str, str] = {
     # --- of parts ---
     "image": "inlineData",
     "image.detail": "mediaResolution",
+    **{f"{kind}.{field}": "fileData.fileUri" for kind in _MEDIA for field in ("url", "file_id")},
+    **{f"{kind}.mime_type": "inlineData.mimeType" for kind in _MEDIA},
+    **{f"{kind}.filename": "inlineData.displayName" for kind in _MEDIA},
     "audio": "inlineData",
     "video": "inlineData",
     "document": "inlineData",

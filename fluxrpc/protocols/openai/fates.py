@@ -190,6 +190,7 @@ FIELDS: Mapping[str, str] = MappingProxyType({
     "document.media.file_id": "file.file_id",
     "document.media.mime_type": "file.file_data",
     "image.mime_type": "image_url.url",
+    "image.url": "image_url.url",
     "audio.file_id": "id",
     "cache_breakpoint": "prompt_cache_breakpoint",
     "cache_breakpoint.ttl": "prompt_cache_breakpoint.ttl",

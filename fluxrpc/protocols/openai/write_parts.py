@@ -79,8 +79,8 @@ def _image(part: Part, path: str, writing: Writing) -> Fields | None:
     media = part.image
     url = _address(media)
     if not url:
-        code = "FILE_ID" if media.HasField("file_id") else "IMAGE_URL"
-        writing.notes.dropped(code, f"{path}.image")
+        code, field = ("FILE_ID", "file_id") if media.HasField("file_id") else ("IMAGE_URL", "url")
+        writing.notes.dropped(code, f"{path}.image.{field}")
         return None
     image: Fields = {"url": url}
     if media.detail == MEDIA_DETAIL_MEDIUM:
@@ -114,7 +114,7 @@ def _document(part: Part, path: str, writing: Writing) -> Fields | None:
     media = document.media
     file: Fields = {}
     if media.HasField("file_id") and not writing.shares_words:
-        writing.notes.dropped("FILE_ID", f"{path}.document")
+        writing.notes.dropped("FILE_ID", f"{path}.document.media.file_id")
         return None
     if media.HasField("file_id"):
         file["file_id"] = media.file_id
@@ -125,7 +125,7 @@ def _document(part: Part, path: str, writing: Writing) -> Fields | None:
             return {"type": "text", "text": document_text(text)}
         file["file_data"] = data_uri(media)
     else:
-        writing.notes.dropped("DOCUMENT_URL", f"{path}.document")
+        writing.notes.dropped("DOCUMENT_URL", f"{path}.document.media.url")
         return None
     name = document.title or media.filename
     if name:

@@ -44,7 +44,7 @@ CASES: dict[str, Case] = {
     "a file of another provider": (
         A, ask({"type": "document", "source": {"type": "file", "file_id": "f1"}}), O,
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}]}]},
-        ["DROPPED FILE_ID messages[0].content[1].source"],
+        ["DROPPED FILE_ID messages[0].content[1].source.file_id"],
     ),
     "a file of the same provider": (
         R, {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f1"}]}]}, O,
@@ -138,8 +138,8 @@ CASES: dict[str, Case] = {
         ]}]}, R,
         {"input": [{"role": "user", "content": [{"type": "input_text", "text": "t"}]}]},
         [
-            "DROPPED DOCUMENT_URL contents[0].parts[1].inlineData.url",
-            "DROPPED IMAGE_URL contents[0].parts[2].inlineData.url",
+            "DROPPED DOCUMENT_URL contents[0].parts[1].fileData.fileUri",
+            "DROPPED IMAGE_URL contents[0].parts[2].fileData.fileUri",
         ],
     ),
     "an answer that says nothing": (
@@ -240,7 +240,14 @@ CASES: dict[str, Case] = {
             "fileUri": "https://generativelanguage.googleapis.com/v1beta/files/x", "mimeType": "image/png",
         }}]}]}, A,
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}]}]},
-        ["DROPPED FILE_ID contents[0].parts[1].inlineData.file_id"],
+        ["DROPPED FILE_ID contents[0].parts[1].fileData.fileUri"],
+    ),
+    "documents beside the conversation": (
+        C, {"documents": ["plain"]}, O,
+        {"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "plain"}, {"type": "text", "text": "Hi"},
+        ]}]},
+        ["APPROXIMATED RAG_DOCUMENTS documents", "APPROXIMATED DOCUMENT documents[0]"],
     ),
     "a way of reasoning that only one provider has": (
         R, {"reasoning": {"mode": "pro"}}, O, {"reasoning": GONE}, ["DROPPED EXTRA_FIELD reasoning.mode"],

@@ -102,8 +102,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]] = {
         [
             ("IMAGE_DETAIL", "APPROXIMATED", "messages[0].parts[2].image.detail"),
             dropped("IMAGE_DETAIL", "messages[0].parts[3].image.detail"),
-            dropped("IMAGE_URL", "messages[0].parts[4].image"),
-            dropped("FILE_ID", "messages[0].parts[5].image"),
+            dropped("IMAGE_URL", "messages[0].parts[4].image.url"),
+            dropped("FILE_ID", "messages[0].parts[5].image.file_id"),
             dropped("AUDIO", "messages[0].parts[7].audio"),
             dropped("AUDIO", "messages[0].parts[8].audio"),
             dropped("VIDEO", "messages[0].parts[9].video"),
@@ -129,7 +129,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]] = {
         ]}],
         [
             dropped("DOCUMENT_TITLE", f"{DOCUMENTS(1)}.context"),
-            dropped("DOCUMENT_URL", DOCUMENTS(2)),
+            dropped("DOCUMENT_URL", f"{DOCUMENTS(2)}.media.url"),
             ("DOCUMENT", "APPROXIMATED", DOCUMENTS(3)),
             dropped("DOCUMENT_CITATIONS", f"{DOCUMENTS(4)}.citations"),
             ("DOCUMENT", "APPROXIMATED", DOCUMENTS(4)),
