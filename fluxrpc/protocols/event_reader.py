@@ -81,7 +81,9 @@ class EventReader(Watch):
 
     def _watch(self, frames: Iterable[Frame], *, at_end: bool = False) -> Batch:
         self._events = []
-        batch = super()._watch(self._each(frames), at_end=at_end)
+        self._frame_start = 0
+        is_one = isinstance(frames, list) and len(frames) == 1  # as nearly always
+        batch = super()._watch(frames if is_one else self._each(frames), at_end=at_end)
         if batch.ended:
             self._tell_finishes()
         batch.frames = b""
@@ -152,13 +154,16 @@ class EventReader(Watch):
         progress = self._choices.get(choice)
         return -1 if progress is None else progress.index
 
-    def grow(self, choice: int, kind: str, text: str) -> None:
-        """More text of a part without borders: `text`, `reasoning` or `refusal`. Opens the part where it is not."""
+    def grow(self, choice: int, kind: str, text: str) -> int:
+        """More text of a part without borders: `text`, `reasoning` or `refusal`. Opens the part where it is not; gives
+        its index.
+        """
         progress = self._choices.get(choice)
         if progress is None or progress.key != kind:
             self.open_part(choice, kind, _SHELLS[kind])
             progress = self._choices[choice]
         self._add_text(choice, progress, kind, text)
+        return progress.index
 
     def add_text(self, choice: int, kind: str, text: str) -> None:
         """More of the open part: `kind` is `text`, `reasoning`, `refusal`, `arguments` or `transcript`."""

@@ -204,7 +204,8 @@ class CohereEventWriter:
 
     def _write_delta(self, delta: PartDelta, frames: list[bytes]) -> None:
         kind = delta.WhichOneof("delta")
-        if delta.choice_index or (kind is None and not delta.logprobs):
+        logprobs = delta.logprobs
+        if delta.choice_index or (kind is None and not logprobs):
             return
         if kind == "citation":
             self._cite(delta, frames)
@@ -213,12 +214,12 @@ class CohereEventWriter:
         elif kind == "summary":
             self._grow_summary(delta, frames)
         elif self._open.head:
-            if any(token.alternatives for token in delta.logprobs):
+            if logprobs and any(token.alternatives for token in logprobs):
                 self._notes.dropped("ANSWER_LOGPROBS", f"{self._open.path}.logprobs")
             text = "" if kind is None else getattr(delta, kind)
             if self._open.source in ("", kind):
                 self._open.source = kind or ""
-                self._grow(text, delta.logprobs, frames)
+                self._grow(text, logprobs, frames)
 
     def _grow(self, text: str, logprobs: Sequence[TokenLogprob], frames: list[bytes]) -> None:
         now = self._open

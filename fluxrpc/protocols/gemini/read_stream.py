@@ -83,6 +83,7 @@ class _PlainFrame(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     usage_metadata: msgspec.Raw = _ABSENT
     model_version: str = ""
     response_id: str = ""
+    create_time: str = ""
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -184,7 +185,7 @@ class GeminiEventReader(EventReader):
         return step
 
     def _take_plain(self, frame: _PlainFrame) -> int:
-        if says_something(frame.usage_metadata):
+        if frame.usage_metadata is not _ABSENT and says_something(frame.usage_metadata):
             self._raw_usage = frame.usage_metadata
         step = PASS
         for candidate in frame.candidates:
@@ -260,12 +261,12 @@ class GeminiEventReader(EventReader):
     def _take_text(self, index: int, progress: _Progress, part: _TextPart) -> int:
         kind = "reasoning" if part.thought else "text"
         if part.text:
-            self.grow(index, kind, part.text)
-            self._measure(index, progress, part.text, is_text=not part.thought)
+            at = self.grow(index, kind, part.text)
+            _measure(at, progress, part.text, is_text=not part.thought)
         if part.thought_signature:
             if not self.is_open(index, kind):
-                self.open_part(index, kind, _SHELLS[kind])
-                self._measure(index, progress, "", is_text=not part.thought)
+                at = self.open_part(index, kind, _SHELLS[kind])
+                _measure(at, progress, "", is_text=not part.thought)
             signed = Part()
             signed.CopyFrom(_SHELLS[kind])
             read_state(signed, part.thought_signature, service=self.context.target.service, model=self._model)
@@ -288,21 +289,12 @@ class GeminiEventReader(EventReader):
             part.text = ""
         elif kind == "reasoning":
             part.reasoning.text = ""
-        self.open_part(index, "whole", part)
+        at = self.open_part(index, "whole", part)
         if text:
             self.add_text(index, grows, text)
-        self._measure(index, progress, text, is_text=kind == "text")
+        _measure(at, progress, text, is_text=kind == "text")
         self.close_part(index)
         return PASS if kind in _UNREAL or (kind in _SHELLS and not text) else REAL
-
-    def _measure(self, index: int, progress: _Progress, text: str, *, is_text: bool) -> None:
-        """The open part has grown: places in its text are counted later."""
-        at = self.part_index(index)
-        if at == len(progress.texts):
-            progress.texts.append(Offsets() if is_text else None)
-        offsets = progress.texts[at]
-        if offsets is not None:
-            offsets.feed(text)
 
     def _end(self, candidate: _Candidate, progress: _Progress, word: str) -> None:
         index = candidate.index
@@ -324,6 +316,15 @@ class GeminiEventReader(EventReader):
             Extra(protocol=GEMINI, key=key, value_json=bytes(value).decode()) for key, value in progress.extras.items()
         ]
         self.end_choice(finish, extras)
+
+
+def _measure(at: int, progress: _Progress, text: str, *, is_text: bool) -> None:
+    """The part at that index has grown: places in its text are counted later."""
+    if at == len(progress.texts):
+        progress.texts.append(Offsets() if is_text else None)
+    offsets = progress.texts[at]
+    if offsets is not None:
+        offsets.feed(text)
 
 
 def _put_halves(read: list[_TextPart | Part], data: bytes) -> None:
