@@ -50,9 +50,7 @@ def attempt_record(
 
 def passed_over_record(route: str, *, at: float, reason: str) -> Attempt:
     """A route that was not asked, because it cannot say the request. `at` is Unix seconds."""
-    record = Attempt(
-        route=route, outcome=wire.OUTCOME_PASSED_OVER, blame=wire.BLAME_NOBODY, reason=reason_word(reason)
-    )
+    record = Attempt(route=route, outcome=wire.OUTCOME_PASSED_OVER, blame=wire.BLAME_NOBODY, reason=reason_word(reason))
     record.start.seconds, record.start.nanos = int(at), int(at % 1 * _NANOS)
     return record
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -109,7 +110,7 @@ def write_request(request: MessageRequest, context: Context, notes: Notes) -> Wi
 
 
 def _write_settings(
-    body: dict[str, Any], request: MessageRequest, said: Set[str], context: Context, notes: Notes
+    body: dict[str, Any], request: MessageRequest, said: AbstractSet[str], context: Context, notes: Notes
 ) -> None:
     """How the answer is made: what is said of it."""
     if "citation_mode" in said:
@@ -151,7 +152,7 @@ def _write_citation_mode(body: dict[str, Any], request: MessageRequest, context:
 
 
 def _write_sampling(
-    body: dict[str, Any], request: MessageRequest, said: Set[str], context: Context, notes: Notes
+    body: dict[str, Any], request: MessageRequest, said: AbstractSet[str], context: Context, notes: Notes
 ) -> None:
     gates = context.target.gates
     is_own = context.caller is Protocol.COHERE
