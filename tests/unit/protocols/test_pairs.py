@@ -249,6 +249,9 @@ CASES: dict[str, Case] = {
         ]}]},
         ["APPROXIMATED RAG_DOCUMENTS documents", "APPROXIMATED DOCUMENT documents[0]"],
     ),
+    "what is said to be nothing": (
+        R, {"reasoning": None, "text": None, "include": None}, O, {"reasoning_effort": GONE, "logprobs": GONE}, [],
+    ),
     "a way of reasoning that only one provider has": (
         R, {"reasoning": {"mode": "pro"}}, O, {"reasoning": GONE}, ["DROPPED EXTRA_FIELD reasoning.mode"],
     ),
@@ -423,3 +426,40 @@ def test_what_is_refused(
     error_at = refused.value
     assert isinstance(error_at, InvalidRequest | NotExpressible)
     assert [each.path for each in error_at.violations] == [path]
+
+
+ODD: list[tuple[dict[str, Any], Protocol, str, dict[str, Any], list[str]]] = [
+    ({"output_format": {}}, G, "", {"generationConfig": GONE}, []),
+    ({"speech": {"format": "wav"}}, G, "", {"generationConfig": GONE}, ["DROPPED SPEECH speech.format"]),
+    (
+        {"output_modalities": ["MODALITY_UNSPECIFIED"]}, G, "", {"generationConfig": GONE},
+        ["DROPPED OUTPUT_MODALITIES output_modalities"],
+    ),
+    ({"reasoning": {"effort": "REASONING_EFFORT_LOW"}}, O, "deepseek", {"thinking": GONE}, []),
+    (
+        {"reasoning": {"display": "REASONING_DISPLAY_SUMMARY"}}, O, "openrouter", {"reasoning": GONE},
+        ["DROPPED REASONING_DISPLAY reasoning.display"],
+    ),
+    ({"max_tool_calls": 1}, O, "", {"max_tool_calls": GONE}, ["DROPPED MAX_TOOL_CALLS max_tool_calls"]),
+    (
+        {"provider_state": {"container_id": "c"}}, O, "", {"container": GONE},
+        ["DROPPED PROVIDER_STATE provider_state.container_id"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "target", "dialect", "wanted", "notes"), ODD)
+def test_one_field_of_a_typed_request(
+    fields: dict[str, Any], target: Protocol, dialect: str, wanted: dict[str, Any], notes: list[str]
+) -> None:
+    asked = ParseDict({"messages": [{"role": "ROLE_USER", "text": "x"}], **fields}, MessageRequest())
+    bridge = bridge_for(None, asked, target_for(target, dialect=dialect))
+    body = written(bridge)
+    assert {key: body.get(key, GONE) for key in wanted} == wanted
+    assert noted(bridge) == notes
+
+
+def test_documents_without_a_question_are_not_sent_to_gemini() -> None:
+    asked = ParseDict({"messages": [{"role": "ROLE_USER"}], "documents": [{"text": "a"}]}, MessageRequest())
+    with pytest.raises(InvalidRequest):
+        bridge_for(None, asked, target_for(G)).wire(stream=False)
