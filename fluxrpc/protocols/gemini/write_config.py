@@ -19,7 +19,7 @@ __all__ = ["write_config"]
 
 _MAX_STOPS = 5
 _SEED_BITS = 32
-_MODALITY_WORDS = inverse(MODALITIES)
+_MODALITY_WORDS = {each: word for each, word in inverse(MODALITIES).items() if word != "DOCUMENT"}  # that is counted only
 _MIME_TYPES = {
     msg.OUTPUT_KIND_TEXT: "text/plain",
     msg.OUTPUT_KIND_JSON: "application/json",

@@ -432,7 +432,7 @@ ODD: list[tuple[dict[str, Any], Protocol, str, dict[str, Any], list[str]]] = [
     ({"output_format": {}}, G, "", {"generationConfig": GONE}, []),
     ({"speech": {"format": "wav"}}, G, "", {"generationConfig": GONE}, ["DROPPED SPEECH speech.format"]),
     (
-        {"output_modalities": ["MODALITY_UNSPECIFIED"]}, G, "", {"generationConfig": GONE},
+        {"output_modalities": ["MODALITY_DOCUMENT"]}, G, "", {"generationConfig": GONE},
         ["DROPPED OUTPUT_MODALITIES output_modalities"],
     ),
     ({"reasoning": {"effort": "REASONING_EFFORT_LOW"}}, O, "deepseek", {"thinking": GONE}, []),
