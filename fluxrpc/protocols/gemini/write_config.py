@@ -19,7 +19,8 @@ __all__ = ["write_config"]
 
 _MAX_STOPS = 5
 _SEED_BITS = 32
-_MODALITY_WORDS = {each: word for each, word in inverse(MODALITIES).items() if word != "DOCUMENT"}  # that is counted only
+# Documents are counted, not given.
+_MODALITY_WORDS = {each: word for each, word in inverse(MODALITIES).items() if word != "DOCUMENT"}
 _MIME_TYPES = {
     msg.OUTPUT_KIND_TEXT: "text/plain",
     msg.OUTPUT_KIND_JSON: "application/json",
