@@ -134,8 +134,11 @@ def misplaced_part(messages: Iterable[message_pb2.Message]) -> Fault | None:
     of another protocol knows a place for it.
     """
     for at, message in enumerate(messages):
+        parts = message.parts
+        if not parts:
+            continue
         allowed = _KINDS_OF_ROLE.get(message.role, frozenset())
-        for index, part in enumerate(message.parts):
+        for index, part in enumerate(parts):
             if part.WhichOneof("kind") not in allowed:
                 words = str(part.WhichOneof("kind")).replace("_", " ")
                 return f"messages[{at}].parts[{index}]", f"a {words} cannot stand in this message"

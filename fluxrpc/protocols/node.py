@@ -23,6 +23,7 @@ SPELLING = "~"
 """Begins the key of an extra that only says how something was spelt."""
 
 T = TypeVar("T")
+_QUOTE, _BRACKET, _BRACE = b'"[{'
 _NULL = msgspec.Raw(b"null")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
@@ -82,7 +83,7 @@ class Node:
 
     def is_only_text(self, key: str) -> bool:
         """Whether a field is the only one, and a string."""
-        return len(self._fields) == 1 and self._starts(key, b'"')
+        return len(self._fields) == 1 and self._starts(key, _QUOTE)
 
     def fault(self, key: str, expected: str) -> JsonFault:
         """The error for a field that is not what is expected."""
@@ -189,15 +190,15 @@ class Node:
 
     def is_text(self, key: str) -> bool:
         """Whether the value of a field is a string; it is not consumed."""
-        return self._starts(key, b'"')
+        return self._starts(key, _QUOTE)
 
     def is_list(self, key: str) -> bool:
         """Whether the value of a field is a list; it is not consumed."""
-        return self._starts(key, b"[")
+        return self._starts(key, _BRACKET)
 
     def is_object(self, key: str) -> bool:
         """Whether the value of a field is an object; it is not consumed."""
-        return self._starts(key, b"{")
+        return self._starts(key, _BRACE)
 
     # --- what is left ---
 
@@ -229,9 +230,9 @@ class Node:
         """What is left, as the text of one object."""
         return msgspec.json.encode(self._fields).decode()
 
-    def _starts(self, key: str, mark: bytes) -> bool:
+    def _starts(self, key: str, mark: int) -> bool:
         found = self._fields.get(key)
-        return found is not None and bytes(memoryview(found)[:1]) == mark
+        return found is not None and memoryview(found)[0] == mark  # a value is never empty; no copy of it is made
 
     def _is_null(self, key: str, found: msgspec.Raw) -> bool:
         if found == _NULL:

@@ -206,8 +206,6 @@ def _bind(draft: Draft, schema: str) -> None:
 
 def _write_tier(draft: Draft) -> None:
     tier = draft.request.service_tier
-    if tier == pb.SERVICE_TIER_UNSPECIFIED:
-        return
     if draft.exact and tier == pb.SERVICE_TIER_FAST:
         draft.body["speed"] = "fast"
         return

@@ -72,7 +72,7 @@ class _InputReader:
         """One item."""
         kind = _type(item)
         if kind == "message":
-            role = ROLES.get(_role(item))
+            role = ROLES.get(_peeked(item, "role")) if "role" in item else None
             if role is None:
                 raise item.fault("role", "user, assistant, system or developer")
             if role != pb.ROLE_ASSISTANT:
@@ -120,6 +120,8 @@ class _InputReader:
             phase, phase_raw = PHASES.read(word)
             parts = [Part(text="", item_id=item_id, phase=TextPhase.ValueType(phase), phase_raw=phase_raw)]
             parts[0].extras.extend(item.extras(PROTOCOL_RESPONSES, ITEM))
+        if head is None and kind == "message" and not item_id and self._may_grow():
+            head = _EASY_TEXT
         if head is not None:
             parts[0].extras.append(spelling(PROTOCOL_RESPONSES, ITEM_HEAD, head))
         last = self._messages[-1] if self._messages else None
@@ -128,6 +130,11 @@ class _InputReader:
             last.parts[-1].opaque.extend(parts[0].opaque)
             return
         self._add(pb.ROLE_ASSISTANT, item, parts)
+
+    def _may_grow(self) -> bool:
+        """Whether the item before is a message without an id, which a text without a head would be taken for a piece of."""
+        last = self._messages[-1].parts if self._messages else ()
+        return bool(last) and not last[-1].item_id and last[-1].WhichOneof("kind") in {"text", "refusal"}
 
     def _add(self, role: pb.Role.ValueType, item: Node, parts: list[Part]) -> None:
         """Into the message before, where that has the role and is made of items; else into a new one."""
@@ -180,10 +187,6 @@ def _type(item: Node) -> str:
             raise item.fault("type", "a type")
         return "message"
     return _peeked(item, "type")
-
-
-def _role(item: Node) -> str:
-    return _peeked(item, "role") if "role" in item else ""
 
 
 def _peeked(item: Node, key: str) -> str:

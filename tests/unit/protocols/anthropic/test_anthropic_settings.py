@@ -153,6 +153,13 @@ SETTINGS: dict[str, Row] = {
         {},
         ["dropped CACHE_OPTIONS cache.ttl"],
     ),
+    "cache by name": (
+        MessageRequest(cache=msg.CacheOptions(key="k")),
+        Gates(),
+        {},
+        ["dropped CACHE_OPTIONS cache.key"],
+    ),
+    "text": (MessageRequest(output_format=msg.OutputFormat(kind=msg.OUTPUT_KIND_TEXT)), Gates(), {}, []),
     "long cache": (
         MessageRequest(cache=msg.CacheOptions(automatic=True, ttl=Duration(seconds=1800))),
         Gates(),

@@ -58,6 +58,7 @@ OWN = [
     body_with(thinking={"type": "enabled", "token_budget": 9}, citation_options={"mode": "DISABLED", "x": 1}),
     body_with(thinking={"type": "disabled", "level": 1}, citation_options={"mode": "NEW"}),
     body_with(thinking={"type": "adaptive"}, citation_options={"mode": "FAST"}),
+    body_with(thinking={"token_budget": 9}),
     body_with(thinking={"level": 1}, tools=[{"type": "web"}], strict_tools=True),
     body_with(response_format={"type": "json_object"}, citation_options={"x": 1}),
     body_with(response_format={"type": "json_object", "json_schema": {"type": "object"}, "x": 1}, tools=[QUERY]),

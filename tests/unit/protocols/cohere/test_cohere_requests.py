@@ -88,6 +88,7 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], set[str]]] = [
                     {"data": {"text": "ABC"}}, {"data": {"text": "x\n\ny"}}]},
      {"DROPPED RAG_DOCUMENTS documents[3]"}),
     ({"outputFormat": {"kind": "OUTPUT_KIND_TEXT"}}, {"response_format": {"type": "text"}}, set()),
+    ({"outputFormat": {}}, {}, set()),
     ({"outputFormat": {"kind": "OUTPUT_KIND_JSON"}}, {"response_format": {"type": "json_object"}}, set()),
     ({"outputFormat": {"kind": "OUTPUT_KIND_JSON"}, "documents": [{"text": "a"}]}, {"documents": ["a"]}, {
         "DROPPED OUTPUT_JSON output_format"}),

@@ -134,6 +134,11 @@ def test_what_is_no_answer_is_named(body: bytes, kind: type[Exception], detail: 
     assert getattr(caught.value, "detail", "").startswith(detail)
 
 
+def test_nulls_of_what_is_read_are_not_carried() -> None:
+    read = read_answer(_ANSWER | {"output": None, "service_tier": None}, context_of())
+    assert [each.key for choice in read.choices for each in choice.extras] == ["service_tier"]
+
+
 def test_halves_of_pairs_are_replaced_and_noted() -> None:
     body = json.dumps(_ANSWER | {"output": [_CALL | {"name": "f\ud800"}]}).encode()
     notes = Notes(RESPONSES.fates)
