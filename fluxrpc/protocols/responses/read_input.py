@@ -32,6 +32,7 @@ _READER = ContentReader(exact=True)
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _HEAD = frozenset({"type", "id", "status"})
 _EASY = {"content": ""}
+_EASY_TEXT = '{"content":""}'
 _WHOLE = {"type": "message", "status": "completed"}
 
 
@@ -132,9 +133,11 @@ class _InputReader:
         self._add(pb.ROLE_ASSISTANT, item, parts)
 
     def _may_grow(self) -> bool:
-        """Whether the item before is a message without an id, which a text without a head would be taken for a piece of."""
-        last = self._messages[-1].parts if self._messages else ()
-        return bool(last) and not last[-1].item_id and last[-1].WhichOneof("kind") in {"text", "refusal"}
+        """Whether the item before is a message without an id: a text without a head would seem to be a piece of it."""
+        if not self._messages or not self._messages[-1].parts:
+            return False
+        last = self._messages[-1].parts[-1]
+        return not last.item_id and (last.HasField("text") or last.HasField("refusal"))
 
     def _add(self, role: pb.Role.ValueType, item: Node, parts: list[Part]) -> None:
         """Into the message before, where that has the role and is made of items; else into a new one."""

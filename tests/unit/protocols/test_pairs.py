@@ -463,3 +463,9 @@ def test_documents_without_a_question_are_not_sent_to_gemini() -> None:
     asked = ParseDict({"messages": [{"role": "ROLE_USER"}], "documents": [{"text": "a"}]}, MessageRequest())
     with pytest.raises(InvalidRequest):
         bridge_for(None, asked, target_for(G)).wire(stream=False)
+
+
+@pytest.mark.parametrize("before", [[], [{"type": "output_text", "text": "a"}], "a"])
+def test_messages_of_the_model_without_ids_stay_apart(before: Any) -> None:
+    asked = [{"role": "assistant", "content": before}, {"role": "assistant", "content": "b"}]
+    assert written(bridge_for(R, said(R, {"input": asked}), target_for(R)))["input"] == asked
