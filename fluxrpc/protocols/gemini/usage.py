@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import present
 from fluxrpc.protocols.counters import total, usage, whole
 from fluxrpc.protocols.gemini.wire import GEMINI, MODALITIES, TRAFFIC, inverse
 from fluxrpc.protocols.node import merge_extras
@@ -83,23 +84,26 @@ def served_tier(wire: WireUsage | None) -> tuple[ServiceTier.ValueType, str]:
 def written_usage(usage: Usage, notes: Notes, traffic: str = "") -> dict[str, Any]:
     """`usageMetadata`: thoughts and results of tools taken out again. Counters that are not known stay away."""
     wire: dict[str, Any] = {}
-    if usage.HasField("input_tokens"):
+    said = present(usage)
+    if "input_tokens" in said:
         wire["promptTokenCount"] = max(0, usage.input_tokens - usage.tool_use_input_tokens)
-    if usage.HasField("output_tokens"):
+    if "output_tokens" in said:
         candidates = max(0, usage.output_tokens - usage.reasoning_tokens)
         if candidates or not usage.reasoning_tokens:
             wire["candidatesTokenCount"] = candidates
     for name, key in _COUNTERS.items():
-        if usage.HasField(name):  # type: ignore[arg-type]  # mypy cannot see that the table holds field names
+        if name in said:
             wire[key] = getattr(usage, name)
-    wire.update(_written_modalities(usage))
+    if not said.isdisjoint(_MODALITIES):
+        wire.update(_written_modalities(usage))
     if traffic:
         wire["trafficType"] = traffic
     for name in _UNSAID:
-        if usage.HasField(name):  # type: ignore[arg-type]  # as above
+        if name in said:
             notes.dropped("USAGE_DETAIL", f"usage.{name}")
-    notes.foreign_extras(usage.extras, GEMINI, "usage", "USAGE_DETAIL")
-    merge_extras(wire, usage.extras, GEMINI)
+    if "extras" in said:
+        notes.foreign_extras(usage.extras, GEMINI, "usage", "USAGE_DETAIL")
+        merge_extras(wire, usage.extras, GEMINI)
     return wire
 
 
@@ -134,5 +138,6 @@ _COUNTERS = {
     "tool_use_input_tokens": "toolUsePromptTokenCount",
     "total_tokens": "totalTokenCount",
 }
+_MODALITIES = frozenset({"input_modalities", "output_modalities"})
 _UNSAID = ("cache_write_tokens", "web_search_requests", "web_fetch_requests")
 _MODALITY_WORDS = inverse(MODALITIES)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from fluxrpc.ir.presence import is_bare
 from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.gemini.finish import EXACT, written_reason
 from fluxrpc.protocols.gemini.wire import CODE_PARTS, GEMINI, as_object, is_made_up
@@ -15,10 +16,10 @@ from fluxrpc.protocols.media import base64_of
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.part_pb2 import Part, TokenLogprob
-from fluxrpc.v1.protocol_pb2 import OpaqueState
+from fluxrpc.v1.protocol_pb2 import Extra, OpaqueState
 from fluxrpc.v1.response_pb2 import FINISH_REASON_STOP_SEQUENCE, Finish
 
-__all__ = ["note_trimmings", "signature_of", "write_finish", "written_logprobs", "written_part"]
+__all__ = ["note_trimmings", "put_extras", "signature_of", "write_finish", "written_logprobs", "written_part"]
 
 WirePart = dict[str, Any]
 _SERVER_KEYS = frozenset({*CODE_PARTS, "toolCall", "toolResponse"})
@@ -29,15 +30,22 @@ def written_part(part: Part, path: str, notes: Notes) -> WirePart | None:
     written = _WRITERS[part.WhichOneof("kind") or ""](part, path, notes)
     if written is None:
         return None
-    signature = signature_of(part.opaque)
-    if signature:
-        written["thoughtSignature"] = signature
-    note_trimmings(part, path, notes)
-    notes.foreign_extras(part.extras, GEMINI, path, "ANSWER_EXTRA")
-    merge_extras(written, part.extras, GEMINI)
+    if not is_bare(part):
+        signature = signature_of(part.opaque)
+        if signature:
+            written["thoughtSignature"] = signature
+        note_trimmings(part, path, notes)
+        put_extras(written, part.extras, path, notes)
     if written in ({"text": ""}, {"text": "", "thought": True}):
         return None
     return written
+
+
+def put_extras(fields: dict[str, Any], extras: Sequence[Extra], path: str, notes: Notes) -> None:
+    """Give a node its extras of this protocol back, and note the others."""
+    if extras:
+        notes.foreign_extras(extras, GEMINI, path, "ANSWER_EXTRA")
+        merge_extras(fields, extras, GEMINI)
 
 
 def note_trimmings(part: Part, path: str, notes: Notes) -> None:
@@ -77,7 +85,8 @@ def write_finish(candidate: dict[str, Any], finish: Finish, notes: Notes, *, own
         notes.dropped("MATCHED_STOP", f"{path}.matched_stop")
     elif finish.reason not in EXACT:
         notes.approximated("FINISH_REASON", f"{path}.reason")
-    notes.foreign_extras(finish.extras, GEMINI, path, "ANSWER_EXTRA")
+    if extras := finish.extras:
+        notes.foreign_extras(extras, GEMINI, path, "ANSWER_EXTRA")
 
 
 def _text(part: Part, path: str, notes: Notes) -> WirePart:

@@ -14,7 +14,7 @@ from fluxrpc.protocols.gemini.grounding import Grounding, written_grounding
 from fluxrpc.protocols.gemini.offsets import Offsets
 from fluxrpc.protocols.gemini.usage import written_usage
 from fluxrpc.protocols.gemini.wire import GEMINI, TRAFFIC, inverse
-from fluxrpc.protocols.gemini.write_answer import write_finish, written_logprobs, written_part
+from fluxrpc.protocols.gemini.write_answer import put_extras, write_finish, written_logprobs, written_part
 from fluxrpc.protocols.node import merge_extras
 from fluxrpc.protocols.notes import Notes
 from fluxrpc.v1.response_pb2 import Choice, Finish, MessageResponse
@@ -38,8 +38,7 @@ def write_response(response: MessageResponse, context: Context, notes: Notes) ->
     if response.HasField("usage"):
         body["usageMetadata"] = written_usage(response.usage, notes, written_traffic(response))
     body.update(written_head(response))
-    notes.foreign_extras(response.extras, GEMINI, "", "ANSWER_EXTRA")
-    merge_extras(body, response.extras, GEMINI)
+    put_extras(body, response.extras, "", notes)
     return msgspec.json.encode(body)
 
 
@@ -91,10 +90,10 @@ def _candidate(choice: Choice, notes: Notes, *, own: bool) -> dict[str, Any]:
     logprobs = [each for part in choice.parts for each in part.logprobs]
     if logprobs:
         candidate["logprobsResult"] = written_logprobs(logprobs)
-    grounding = written_grounding(cited, texts, notes, path)
+    grounding = written_grounding(cited, texts, notes, path) if cited else {}
     if grounding and not any(extra.key in METADATA for extra in choice.extras):
         candidate["groundingMetadata"] = grounding
-    notes.foreign_extras(choice.extras, GEMINI, path, "ANSWER_EXTRA")
-    merge_extras(candidate, choice.extras, GEMINI)
-    merge_extras(candidate, choice.finish.extras, GEMINI)
+    put_extras(candidate, choice.extras, path, notes)
+    if extras := choice.finish.extras:
+        merge_extras(candidate, extras, GEMINI)
     return candidate
