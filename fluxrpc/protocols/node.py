@@ -181,7 +181,7 @@ class Node:
 
     def forget(self, keys: frozenset[str]) -> None:
         """Consume fields whose values are read elsewhere, or say nothing."""
-        for key in keys & self._fields.keys():
+        for key in [key for key in self._fields if key in keys]:
             del self._fields[key]
 
     def peek(self, key: str) -> msgspec.Raw:

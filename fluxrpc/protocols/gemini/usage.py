@@ -98,9 +98,8 @@ def written_usage(usage: Usage, notes: Notes, traffic: str = "") -> dict[str, An
         wire.update(_written_modalities(usage))
     if traffic:
         wire["trafficType"] = traffic
-    for name in _UNSAID:
-        if name in said:
-            notes.dropped("USAGE_DETAIL", f"usage.{name}")
+    for name in sorted(_UNSAID & said):
+        notes.dropped("USAGE_DETAIL", f"usage.{name}")
     if "extras" in said:
         notes.foreign_extras(usage.extras, GEMINI, "usage", "USAGE_DETAIL")
         merge_extras(wire, usage.extras, GEMINI)
@@ -139,5 +138,5 @@ _COUNTERS = {
     "total_tokens": "totalTokenCount",
 }
 _MODALITIES = frozenset({"input_modalities", "output_modalities"})
-_UNSAID = ("cache_write_tokens", "web_search_requests", "web_fetch_requests")
+_UNSAID = frozenset({"cache_write_tokens", "web_search_requests", "web_fetch_requests"})
 _MODALITY_WORDS = inverse(MODALITIES)

@@ -35,7 +35,7 @@ _SETTINGS = words(
 """What an answer repeats of its request: said again to callers of this protocol, no news to others."""
 _NEWS_TO_OWN = frozenset({"completed_at", "output_text", "billing", "tool_usage"})
 """What only callers of this protocol look for."""
-_NO_NEWS = _SETTINGS | _NEWS_TO_OWN
+_NO_NEWS = _TYPED | _SETTINGS | _NEWS_TO_OWN
 _COUNTERS = frozenset(
     {"input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"}
 )
@@ -102,10 +102,10 @@ def split_extras(node: Node, context: Context) -> tuple[list[Extra], list[Extra]
 
     Both are wanted by callers of this protocol; others get the rest.
     """
-    node.forget(_TYPED)
     if context.caller is not Protocol.RESPONSES:
         node.forget(_NO_NEWS)
         return [], node.extras(PROTOCOL_RESPONSES, nulls=False)
+    node.forget(_TYPED)
     repeated: list[Extra] = []
     rest: list[Extra] = []
     for each in node.extras(PROTOCOL_RESPONSES):

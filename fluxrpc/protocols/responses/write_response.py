@@ -25,8 +25,8 @@ def write_response(response: pb.MessageResponse, context: Context, notes: Notes)
     for further in response.choices[1:]:
         notes.dropped("ANSWER_CHOICES", f"choices[{further.index}]")
     parts = list(choice.parts)
-    refusal = refusal_of(choice.finish, parts)
-    output = _output(writer, [*parts, *refusal], writer.end_of(choice.finish).status)
+    parts += refusal_of(choice.finish, parts)
+    output = _output(writer, parts, writer.end_of(choice.finish).status)
     writer.end(fields, output, choice, response.usage if response.HasField("usage") else None)
     return msgspec.json.encode(fields)
 
