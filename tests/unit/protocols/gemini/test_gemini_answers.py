@@ -346,6 +346,19 @@ def test_counters_that_are_not_known_stay_away() -> None:
     body, _ = answer({"usage": {"outputTokens": "5", "reasoningTokens": "5"}})
     assert body["usageMetadata"] == {"thoughtsTokenCount": 5}
 
+    body, _ = answer({"usage": {"inputModalities": [{"modality": "MODALITY_TEXT", "tokens": 8}]}})
+    assert body["usageMetadata"] == {"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 8}]}
+
+
+def test_the_extras_of_an_end_stand_beside_it() -> None:
+    extras = [
+        {"protocol": "PROTOCOL_GEMINI", "key": "new", "valueJson": "1"},
+        {"protocol": "PROTOCOL_OPENAI", "key": "x", "valueJson": "1"},
+    ]
+    body, noted = answer({"choices": [{"finish": {"reason": "FINISH_REASON_STOP", "extras": extras}}]})
+    assert body["candidates"][0]["new"] == 1
+    assert noted == {"DROPPED ANSWER_EXTRA choices[0].finish.x"}
+
 
 def test_a_prompt_that_another_refused() -> None:
     body, _ = answer(
