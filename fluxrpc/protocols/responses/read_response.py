@@ -113,7 +113,7 @@ def split_extras(node: Node, context: Context) -> tuple[list[Extra], list[Extra]
             repeated.append(spelling(PROTOCOL_RESPONSES, each.key, each.value_json))
         elif each.key in _NEWS_TO_OWN:
             rest.append(spelling(PROTOCOL_RESPONSES, each.key, each.value_json))
-        else:
+        elif each.key not in _TYPED:  # a null that was asked for
             rest.append(each)
     return repeated, rest
 
