@@ -94,6 +94,10 @@ wheel: setup ## build the wheels into dist/
 proto: setup .envs/gen/.installed ## generate the Python and Go stubs from proto/
 	scripts/proto.sh
 
+.PHONY: docs
+docs: setup ## render docs/translation.md from the tables that drive the translators
+	$(BIN)/python scripts/translation_docs.py > docs/translation.md
+
 .PHONY: fmt
 fmt: setup ## format Python, protos and Go in place
 	$(BIN)/ruff check --quiet --fix-only $(CODE)
@@ -104,12 +108,13 @@ fmt: setup ## format Python, protos and Go in place
 # ---------------------------------------------------------------------------------------------------- check
 
 .PHONY: lint
-lint: setup ## formatting, ruff, import layers, buf, go vet
+lint: setup ## formatting, ruff, import layers, buf (also against the frozen contract), go vet
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf format --diff --exit-code proto
 	$(BIN)/buf lint proto
+	$(BIN)/buf breaking proto --against proto/baseline.binpb
 	scripts/go.sh lint
 
 .PHONY: type
