@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 from collections.abc import Coroutine
 from functools import partial
@@ -55,19 +54,10 @@ def command(path: Path) -> None:
     from fluxrpc.server.lifecycle import Server, StartError  # noqa: PLC0415  # after the environment
 
     try:
-        run_loop(Server(reloader, access_log, redaction).run(settle_memory))
+        run_loop(Server(reloader, access_log, redaction).run())
     except StartError as error:
         click.echo(f"fluxrpc: {error.safe_message}", err=True)
         sys.exit(1)
-
-
-def settle_memory(_: object = None) -> None:
-    """Leave what has been loaded out of all later garbage collections.
-
-    It lives as long as the process; going through it again costs tens of milliseconds, in which no call moves on.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def run_loop(work: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ from fluxrpc.telemetry.hooks import EVENTS, Hooks
 
 __all__ = ["Deferred", "defer"]
 
-DELAY_SECONDS = 0.01
+DELAY_SECONDS = 0.012
 MAX_WAITING = 2000
 
 
