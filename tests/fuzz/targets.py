@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fluxrpc.errors import AnswerFault, InvalidRequest, ProviderError
+from fluxrpc.errors import AnswerFault, InvalidRequest, NotExpressible, ProviderError
 from fluxrpc.protocols.base import Protocol, StreamOptions
 from fluxrpc.protocols.bridge import open_bridge, read_request
 from fluxrpc.protocols.context import Target
@@ -49,10 +50,11 @@ def _request(protocol: Protocol) -> FuzzTarget:
     def run(data: bytes) -> None:
         try:
             request = read_request(protocol, data)
-            for other in _others(protocol):
-                open_bridge(request, Target(protocol=other, model="m")).wire(stream=False)
         except InvalidRequest:
             return
+        for other in _others(protocol):
+            with suppress(InvalidRequest, NotExpressible):
+                open_bridge(request, Target(protocol=other, model="m")).wire(stream=False)
 
     def seeds() -> list[bytes]:
         found = [
