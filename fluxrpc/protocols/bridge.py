@@ -35,7 +35,7 @@ from fluxrpc.protocols.translation import TranslatingBridge
 from fluxrpc.v1.message_pb2 import MessageRequest
 from fluxrpc.v1.outcome_pb2 import TranslationNote
 
-__all__ = ["Bridge", "CallerRequest", "native_bridge", "open_bridge", "read_request", "translating_bridge"]
+__all__ = ["Bridge", "CallerRequest", "open_bridge", "read_request", "translating_bridge"]
 
 
 class CallerRequest(Struct, kw_only=True):
@@ -189,12 +189,6 @@ def open_bridge(request: CallerRequest, target: Target, *, strict: bool = False,
     if request.protocol == target.protocol and request.head is not None and not may_hold_envelope(request.body):
         return _NativeBridge(NATIVE[target.protocol], request, request.head, target)
     return translating_bridge(request, target, strict=strict, now=now)
-
-
-def native_bridge(body: bytes, head: RequestHead, target: Target) -> Bridge:
-    """Same protocol in and out."""
-    request = CallerRequest(protocol=target.protocol, body=body, head=head)
-    return _NativeBridge(NATIVE[target.protocol], request, head, target)
 
 
 def translating_bridge(

@@ -8,7 +8,7 @@ import pytest
 from fluxrpc.errors import InvalidRequest, Outcome, ProviderError
 from fluxrpc.protocols import bridge as module
 from fluxrpc.protocols.base import Protocol, RequestHead, StreamOptions, Translator
-from fluxrpc.protocols.bridge import Bridge, CallerRequest, native_bridge, open_bridge, read_request
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge, read_request
 from fluxrpc.protocols.context import Target
 from fluxrpc.protocols.envelope import seal
 from fluxrpc.protocols.registry import NATIVE, TRANSLATORS
@@ -62,9 +62,7 @@ def test_a_native_caller_sees_usage_only_if_he_asked(wants: bool) -> None:
 
 
 def native(words: str) -> Bridge:
-    request = asked(words, Protocol.OPENAI)
-    assert request.head is not None
-    return native_bridge(request.body, request.head, OPENAI)
+    return open_bridge(asked(words, Protocol.OPENAI), OPENAI)
 
 
 @pytest.mark.parametrize("words", ["ask:hi", "what the reader refuses"])
@@ -132,7 +130,8 @@ def test_every_protocol_has_both_halves() -> None:
     for protocol, codec in NATIVE.items():
         translator: Translator = TRANSLATORS[protocol]
         assert codec.protocol is translator.protocol is protocol
-        stream = native_bridge(b"", RequestHead(model=None), Target(protocol=protocol, model="m"))
+        request = CallerRequest(protocol=protocol, head=RequestHead(model=None))
+        stream = open_bridge(request, Target(protocol=protocol, model="m"))
         assert stream.open_stream(StreamOptions()).close().error is not None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fluxrpc.errors import CircuitOpen, InvalidRequest, NotExpressible, Outcome, ProviderFailed
 from fluxrpc.protocols.base import Answer, AnswerStream, Batch, Protocol, StreamOptions, WireRequest
-from fluxrpc.protocols.bridge import Bridge, CallerRequest, native_bridge, read_request
+from fluxrpc.protocols.bridge import Bridge, CallerRequest, open_bridge, read_request
 from fluxrpc.protocols.context import Target
 from fluxrpc.routing import run
 from fluxrpc.routing.options import CallOptions
@@ -91,7 +91,7 @@ class Here(World):
         name = route.desc.name
         self.opened.append(name)
         assert request.head is not None
-        native = native_bridge(request.body, request.head, Target(protocol=Protocol.OPENAI, model=name))
+        native = open_bridge(request, Target(protocol=Protocol.OPENAI, model=name))
         assert protocol in route.desc.endpoint.service.base_urls
         return ScriptedBridge(native, self.refusals.get(name), self.codes.get(name, ""))
 
